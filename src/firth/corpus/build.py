@@ -217,7 +217,9 @@ def unsplit(document: Document, language: str) -> Unsplit:
     """Return a document with the digest of all that is stored of it, apart from its place."""
     read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
     text = json.dumps([*read, sorted(document.fields.items())], ensure_ascii=False)
-    return Unsplit(document, language, hashlib.blake2b(text.encode(), digest_size=16).digest(), False)
+    return Unsplit(
+        document, language, hashlib.blake2b(text.encode(), digest_size=16).digest(), False
+    )
 
 
 # --- One call ----------------------------------------------------------------------------------
@@ -255,8 +257,7 @@ class _Call:
     ) -> None:
         self._store, self._given, self._executor, self._whole = store, given, executor, whole
         self._settings, self._seed = run.settings.corpus, run.settings.seed
-        asked = self._settings.language if whole else AUTO
-        self._language = store.meta("language", AUTO) if asked == AUTO else asked
+        self._language = self._settings.language if whole else store.meta("language")
         named = self._settings.model_dump(mode="json", exclude={"inputs"})
         read = given.fingerprint()
         request = [_SPLITTING, whole, self._seed, named, read]

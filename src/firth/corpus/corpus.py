@@ -24,8 +24,8 @@ from firth.corpus.store import (
 )
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.language import UNKNOWN
 from firth.text.arrays import Ints, ranges, starts
+from firth.text.language import UNKNOWN
 
 Part = Literal["learn", "held-out", "all"]
 BATCH = 8_192
@@ -338,7 +338,9 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """Fingerprint of the documents and their order, and of which sentences are usual."""
-        whole = hashlib.blake2b(repr((self.part, self._limits, self.language)).encode(), digest_size=20)
+        whole = hashlib.blake2b(
+            repr((self.part, self._limits, self.language)).encode(), digest_size=20
+        )
         for digest, source in zip(self._column("digest"), self._column("source"), strict=True):
             whole.update(digest + source.encode() + b"\0")
         return whole.hexdigest()

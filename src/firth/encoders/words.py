@@ -143,7 +143,9 @@ def build_words(run: Run) -> Outcome:
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     settings, scratch = run.settings.words, workspace / SCRATCH
     corpus = Corpus.open(run)
-    idf = fit_idf((text for batch in corpus.batches() for text in batch), stemmer_of(corpus.language))
+    idf = fit_idf(
+        (text for batch in corpus.batches() for text in batch), stemmer_of(corpus.language)
+    )
     sentences = read_sentences(run, settings, scratch)
     weights = np.array([idf.weight(stem) for stem in sentences.vocabulary], np.float32)
     seed = derive_seed(run.settings.seed, "fit", "words")

@@ -104,9 +104,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
             write_text(workspace / f"{split}.jsonl", lines)
         return _summary(workspace)
 
-    outcome = run.build(
-        HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs
-    )
+    outcome = run.build(HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs)
     if not outcome.reused:
         for warning in outcome.manifest.summary["warnings"]:
             note(warning)

@@ -18,9 +18,12 @@ from firth.text.pairs import TextPair
 from firth.text.words import words
 
 _TABLE = {
-    "da": ("to tre fire fem seks syv otte ni ti elleve tolv", "ikke aldrig ingen intet uden"),
+    "da": (
+        "to tre fire fem seks syv otte ni ti elleve tolv",
+        "ikke aldrig ingen intet uden",
+    ),
     "de": (
-        "zwei drei vier f\u00fcnf sechs sieben acht neun zehn elf zw\u00f6lf",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
         "nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne kaum",
     ),
     "en": (
@@ -29,7 +32,7 @@ _TABLE = {
     ),
     "es": (
         "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "no nunca jam\u00e1s ning\u00fan ninguno ninguna nadie nada sin ni tampoco",
+        "no nunca jamás ningún ninguno ninguna nadie nada sin ni tampoco",
     ),
     "fr": (
         "deux trois quatre cinq six sept huit neuf dix onze douze",
@@ -37,30 +40,28 @@ _TABLE = {
     ),
     "it": (
         "due tre quattro cinque sei sette otto nove dieci undici dodici",
-        "non mai nessun nessuno nessuna niente nulla senza n\u00e9",
+        "non mai nessun nessuno nessuna niente nulla senza né",
     ),
     "nl": (
         "twee drie vier vijf zes zeven acht negen tien elf twaalf",
         "niet nooit geen niemand niets zonder nauwelijks",
     ),
     "pl": (
-        "dwa trzy cztery pi\u0119\u0107 sze\u015b\u0107 siedem osiem dziewi\u0119\u0107 "
-        "dziesi\u0119\u0107 jedena\u015bcie dwana\u015bcie",
-        "nie nigdy \u017caden \u017cadna nikt nic bez ani",
+        "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
+        "nie nigdy żaden żadna nikt nic bez ani",
     ),
     "pt": (
-        "dois tr\u00eas quatro cinco seis sete oito nove dez onze doze",
-        "n\u00e3o nunca jamais nenhum nenhuma ningu\u00e9m nada sem nem",
+        "dois três quatro cinco seis sete oito nove dez onze doze",
+        "não nunca jamais nenhum nenhuma ninguém nada sem nem",
     ),
     "ru": (
-        "\u0434\u0432\u0430 \u0442\u0440\u0438 \u0447\u0435\u0442\u044b\u0440\u0435 "
-        "\u043f\u044f\u0442\u044c \u0448\u0435\u0441\u0442\u044c \u0441\u0435\u043c\u044c "
-        "\u0432\u043e\u0441\u0435\u043c\u044c \u0434\u0435\u0432\u044f\u0442\u044c "
-        "\u0434\u0435\u0441\u044f\u0442\u044c",
-        "\u043d\u0435 \u043d\u0438\u043a\u043e\u0433\u0434\u0430 \u043d\u0435\u0442 "
-        "\u043d\u0438\u043a\u0442\u043e \u043d\u0438\u0447\u0442\u043e \u0431\u0435\u0437 \u043d\u0438",
+        "два три четыре пять шесть семь восемь девять десять",
+        "не никогда нет никто ничто без ни",
     ),
-    "sv": ("tv\u00e5 tre fyra fem sex sju \u00e5tta nio tio elva tolv", "inte aldrig ingen inget utan"),
+    "sv": (
+        "två tre fyra fem sex sju åtta nio tio elva tolv",
+        "inte aldrig ingen inget utan",
+    ),
 }
 """By ISO 639-1 code: numerals from two on, and negations."""
 _NOUNS_WITH_CAPITALS = ("de", "lb")
@@ -120,9 +121,7 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
     )
 
 
-def marks_of(
-    text: str, language: str, names: frozenset[str] = frozenset()
-) -> dict[str, Mark]:
+def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> dict[str, Mark]:
     """Return the lower-case words of a text that are names, numbers or negations.
 
     A capital at the beginning of a sentence makes no name, unless the word is in `names`. Of

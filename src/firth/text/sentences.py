@@ -40,7 +40,8 @@ _CUTS = (re.compile(r"[;:]$|^[\u2013\u2014-]+$|[.!?]$"), re.compile(r",$"))
 def split_paragraphs(text: str, language: str = "en") -> list[list[str]]:
     """Return the sentences of each paragraph. Blank lines separate paragraphs.
 
-    The language is an ISO 639-1 code. Only white space and paragraphs without any word ("* * *") are lost.
+    The language is an ISO 639-1 code. Only white space and paragraphs without any word ("* * *")
+    are lost.
 
     Example:
         >>> split_paragraphs("It rained. We stayed in.\\n\\nThen Dr. Hall came.")

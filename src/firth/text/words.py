@@ -154,7 +154,8 @@ def normal_form(text: str) -> str:
         >>> normal_form("The  cat sat.") == normal_form("the cat, sat")
         True
     """
-    return " ".join(words(unicodedata.normalize("NFKC", text)))
+    whole = unicodedata.normalize("NFKC", text).replace("_", " ").replace("\u0130", "i")
+    return " ".join(_patterns()[0].findall(whole.lower().translate(_FOLDED)))
 
 
 def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
