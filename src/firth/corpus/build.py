@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
-from firth.corpus.read import Given, Inputs, find_inputs, read_given
+from firth.corpus.read import Given, Inputs, find_inputs, read_given, read_source
 from firth.corpus.siblings import sibling_groups, sketch
 from firth.corpus.store import FILE, Store, Stored, missing_corpus
 from firth.run.console import Progress, note, plural, progress
@@ -45,8 +45,8 @@ _FEWEST = 10
 _LEAST_HELD_OUT = 3
 """Documents that are held out at least, but no more than one in ten."""
 _SHOWN = 3
-_SAMPLE = 1_000
-"""Documents by which the language is recognized."""
+_SAMPLE, _SAMPLED_FILES = 200, 100
+"""Documents of a file, and files, by which the language is recognized."""
 
 
 @dataclass(frozen=True)
@@ -323,12 +323,18 @@ class _Call:
                     self._store.set_meta(call=call, language=self._language)
 
     def _in_language(self, items: Iterator[Item]) -> Iterator[Item]:
-        """Return the items; the first ones decide the language, where it is open."""
-        first = list(islice(items, _SAMPLE)) if self._language == AUTO else []
-        if first:
-            self._language = language_of_texts(
-                item.text for item in first if isinstance(item, Document)
-            )
+        """Return the items, after some of each file, or the first ones, decided the language."""
+        if self._language != AUTO:
+            return items
+        first: list[Item] = []
+        if sources := self._given.sources:
+            some = sources[:: -(-len(sources) // _SAMPLED_FILES)]
+            read = [read_source(source, self._settings, lambda _: None) for source in some]
+            seen = chain.from_iterable(islice(each, _SAMPLE) for each in read)
+        else:
+            first = list(islice(items, _SAMPLE))
+            seen = iter(first)
+        self._language = language_of_texts(x.text for x in seen if isinstance(x, Document))
         return chain(first, items)
 
     def _prepared(self, item: Item) -> Unsplit | Problem:
