@@ -32,7 +32,7 @@ from firth.text.words import NO_STEMMER, UNSPACED, stems, words
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=1)
+ENCODER = Stage("encoder", version=2)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
