@@ -100,10 +100,6 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
         (("build", "nothing.txt", "--run", "new"), "nothing.txt"),
         (("build", "demo:speeches", "--run", ""), "--run"),
         (("build", "demo:speeches", "--run", "new", "--set", "words.dimension=3"), "dimensions"),
-        (
-            ("duplicates", "--run", "RUN", "--threshold", "0.5", "--false-match-rate", "0.1"),
-            "one of",
-        ),
         (("calibrate", "--run", "RUN", "--false-match-rate", "1e-9"), "pairs"),
         (("compare-models", "baseline:none", "--run", "RUN"), "none"),
         (("report", "--run", "RUN", "--out", "FILE"), "FILE"),

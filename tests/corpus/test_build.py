@@ -98,9 +98,9 @@ def test_an_unchanged_document_is_not_split_again(
     keys = Corpus.open(run).keys.tolist()
     seen: list[str] = []
 
-    def counted(given: str) -> list[list[str]]:
+    def counted(given: str, language: str) -> list[list[str]]:
         seen.append(given)
-        return split_paragraphs(given)
+        return split_paragraphs(given, language)
 
     monkeypatch.setattr(module, "split_paragraphs", counted)
     summary = build_corpus(run, write(path, [*records(("new", text(9))), *rows]))

@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_preset_gives_way_to_what_is_set(folder: Path) -> None:
     settings = Run.open(folder).wing("paper", PaperSettings)
-    assert settings.fits.measure == "cosine"
+    assert settings.fits.measure == "centered"
     assert settings.contexts.size == 3
     assert settings.generator.width == 16
 

@@ -17,7 +17,7 @@ def test_presets_are_settings(name: str, empty_run: Run) -> None:
 
 
 def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
-    """Transformer-large, three of them, without a pointer; 100 million pairs; RoBERTa; 8 processes."""
+    """Transformer-large, three of them, no pointer; 100 million pairs; RoBERTa; 8 processes."""
     settings = empty_run.changed(preset("paper")).wing("paper", PaperSettings)
     generator = settings.generator
     assert (generator.width, generator.layers, generator.learning_rate) == (1024, 6, 1e-4)

@@ -25,13 +25,14 @@ TEXTS = ["The ship reached the harbour.", "The judge praised the jury."]
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run by the preset `paper`, smaller in sizes alone, with a Surrogate from scratch."""
+    """A run by the preset `paper` in small, with raw cosines and a Surrogate from scratch."""
     run = make_run(tmp_path_factory.mktemp("printed") / "run")
     sizes = {
         **SMALL,
         "coherence": SMALL["coherence"] | {"steps": 4},
         "generator": SMALL["generator"] | {"steps": 4},
         "surrogate": SMALL["surrogate"] | {"base": "transformer"},
+        "fits": SMALL.get("fits", {}) | {"measure": "cosine"},
     }
     run = run.changed(preset("paper")).changed({"paper": sizes})
     build_origin(run)

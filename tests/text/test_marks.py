@@ -26,17 +26,25 @@ TEXTS = st.lists(
 @given(TEXTS)
 def test_the_matrix_has_the_differences_of_all_pairs(texts: list[str]) -> None:
     """Pair by pair and all at once give the same; no text differs from itself."""
-    matrix = number_difference_matrix(texts)
+    matrix = number_difference_matrix(texts, "en")
     pairs = [(a, b) for a in texts for b in texts]
-    assert np.allclose(matrix.ravel(), number_differences(pairs))
+    assert np.allclose(matrix.ravel(), number_differences(pairs, "en"))
     assert np.allclose(matrix, matrix.T)
     assert not np.diag(matrix).any()
 
 
 def test_numerals_equal_digits() -> None:
     """Spelled numbers, thousands separators and digits inside words are numbers."""
-    assert numbers_in("In 1984 two men paid 1,000 for the B52s.") == {"1984", "2", "1000", "52"}
-    assert number_differences([("4 killed", "four dead"), ("4 killed", "dead")]).tolist() == [0, 0]
+    assert numbers_in("In 1984 two men paid 1,000 for the B52s.", "en") == {
+        "1984",
+        "2",
+        "1000",
+        "52",
+    }
+    assert number_differences([("4 killed", "four dead"), ("4 killed", "dead")], "en").tolist() == [
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,12 +59,24 @@ def test_numerals_equal_digits() -> None:
 )
 def test_marks(text: str, word: str, mark: Mark | None) -> None:
     """A capital that opens a sentence makes no name."""
-    assert marks_of(text).get(word) == mark
+    assert marks_of(text, "en").get(word) == mark
 
 
 def test_known_names_count_where_a_sentence_opens() -> None:
     """A word that is usually capitalised is a name at the beginning of a sentence, too."""
     names = names_in(["She met Bath.", "They like Bath."])
     assert names == {"bath"}
-    assert marks_of("Bath is old.", names)["bath"] is Mark.NAME
-    assert "bath" not in marks_of("Bath is old.")
+    assert marks_of("Bath is old.", "en", names)["bath"] is Mark.NAME
+    assert "bath" not in marks_of("Bath is old.", "en")
+
+
+def test_marks_of_other_languages() -> None:
+    """Numerals and negations follow the language; numbers never differ where it is unknown."""
+    assert marks_of("Drei kamen nicht.", "de") == {"drei": Mark.NUMBER, "nicht": Mark.NEGATION}
+    assert number_differences([("drei da", "3 hier"), ("drei da", "4 hier")], "de").tolist() == [
+        0,
+        1,
+    ]
+    assert number_differences([("3 da", "4 hier")], "ha").tolist() == [0]
+    assert not marks_of("Der Hund sah Bath.", "de")  # German nouns have capitals
+    assert marks_of("Они видели Москву.", "ru") == {"москву": Mark.NAME}

@@ -111,3 +111,25 @@ def test_time_grows_with_length_only(piece: str) -> None:
     seconds(1_000)
     small, large = (min(seconds(length) for _ in range(2)) for length in (10_000, 160_000))
     assert large < 100 * max(small, 0.005)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "count"),
+    [
+        ("am", "ይህ ነው። ሁለተኛ ነው።", 2),
+        ("ar", "هل هذا جيد؟ نعم.", 2),
+        ("de", "Am 3. Oktober kam Dr. Hall. Er blieb z. B. in Berlin.", 2),
+        ("el", "Ήρθε χθες. Έφυγε σήμερα.", 2),
+        ("hi", "यह एक वाक्य है। यह दूसरा है।", 2),
+        ("ja", "今日は雨です。明日は晴れです。", 2),
+        ("km", "ខ្ញុំស្រលាញ់អ្នក។ សួស្តី។", 2),
+        ("ru", "Он пришёл. Она ушла.", 2),
+        ("te", "అతను వచ్చాడు. ఆమె వెళ్ళింది.", 2),
+        ("zh", "这是一句话。这是第二句。", 2),
+        ("de", "2. Der Anfang. Er kam.", 2),
+        ("en", "2. The beginning is here. He came.", 2),
+    ],
+)
+def test_sentences_of_ten_scripts(language: str, text: str, count: int) -> None:
+    """Full stops of every script end sentences; the number of a heading does not."""
+    assert len(split_sentences(text, language)) == count

@@ -20,6 +20,7 @@ from firth.cli.options import (
     text_argument,
 )
 from firth.run.console import say, wrapped
+from firth.run.errors import InputError
 
 Unit = Annotated[
     Literal["sentence", "document"], typer.Option(help="Result: sentences or documents.")
@@ -75,9 +76,13 @@ def duplicates(
         typer.Option(help="Lowest cosine of similar texts.", show_default=False),
     ] = None,
     false_match_rate: Annotated[
-        float,
-        typer.Option(help="Share of sentences without a counterpart that may be given one."),
-    ] = 0.01,
+        float | None,
+        typer.Option(
+            help="Share of sentences without a counterpart that may be given one. It sets the "
+            "threshold. [default: 0.01]",
+            show_default=False,
+        ),
+    ] = None,
     unit: Unit = "sentence",
     where: Where = None,
     top: Top = 20,
@@ -102,7 +107,10 @@ def duplicates(
     from firth.model import load
     from firth.run.outputs import claim_output
     from firth.search.clean import read_review, write_cleaned, write_review
+    from firth.search.duplicates import FALSE_MATCHES
 
+    if threshold is not None and false_match_rate is not None:
+        raise InputError("got --threshold and --false-match-rate; expected one of them")
     if review is not None:
         out = out or Path("duplicates-review.csv")
         if out.is_file() and not force:
@@ -112,7 +120,8 @@ def duplicates(
     if out is not None:
         claim_output(out, force)
     model = load(run_folder(run))
-    result = model.duplicates(threshold, false_match_rate=false_match_rate, unit=unit, where=where)
+    rate = FALSE_MATCHES if false_match_rate is None else false_match_rate
+    result = model.duplicates(threshold, false_match_rate=rate, unit=unit, where=where)
     if out is not None and review is not None:
         count = write_review(result, review, out, model.run.settings.seed, force)
         say(f"{out}: {count} pairs. Fill the column `match` with 1 or 0, and call this again")

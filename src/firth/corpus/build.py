@@ -17,6 +17,7 @@ import numpy as np
 
 from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
 from firth.corpus.read import Given, Inputs, find_inputs, read_given
+from firth.corpus.readers import read_source
 from firth.corpus.siblings import sibling_groups, sketch
 from firth.corpus.store import FILE, Store, Stored, missing_corpus
 from firth.run.console import Progress, note, plural, progress
@@ -25,15 +26,16 @@ from firth.run.executor import Executor, Local
 from firth.run.files import fingerprint_value, write_text
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.text.language import AUTO, UNKNOWN, language_of_texts
 from firth.text.sentences import split_paragraphs
-from firth.text.words import normal_form, words
+from firth.text.words import normal_form, word_count, words
 
 SKIPPED = "skipped.jsonl"
 """What was not used of the inputs, a line each."""
 HELD_OUT, LEARN = 1, 0
 """Parts of a corpus: held-out documents, which no model learns from, and the others."""
 
-_SPLITTING = 1
+_SPLITTING = 2
 """Version of how texts become sentences and words; a change makes every document new."""
 _SHARD = 1 << 18
 """Characters of text that are split at once by a process."""
@@ -44,6 +46,8 @@ _FEWEST = 10
 _LEAST_HELD_OUT = 3
 """Documents that are held out at least, but no more than one in ten."""
 _SHOWN = 3
+_SAMPLE, _SAMPLED_FILES = 200, 100
+"""Documents of a file, and files, by which the language is recognized."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class CorpusSummary:
         noted: Reason → records that are used without their date or id.
         duplicates: Documents that were left out, because the words of another one are the same.
         added, replaced, removed: Documents by what the call did.
+        language: ISO 639 code of the language in which the texts are read.
     """
 
     documents: int = 0
@@ -70,6 +75,7 @@ class CorpusSummary:
     added: int = 0
     replaced: int = 0
     removed: int = 0
+    language: str = UNKNOWN
 
     @property
     def unchanged(self) -> bool:
@@ -87,7 +93,7 @@ class CorpusSummary:
         return (
             f"Documents: {self.documents:,} ({done or 'unchanged'}), "
             f"{plural(self.sentences, 'sentence')}, {plural(self.words, 'word')}; "
-            f"{self.held_out:,} held out."
+            f"{self.held_out:,} held out. Language: {self.language}."
         )
 
 
@@ -170,6 +176,7 @@ class Unsplit:
     """A document that was read, its digest, and whether the store has it already."""
 
     document: Document
+    language: str
     digest: bytes
     is_stored: bool
 
@@ -188,10 +195,10 @@ class Splitting:
 
 def split(unsplit: Unsplit) -> Stored:
     """Split the text of a document into paragraphs and sentences, and count its words."""
-    paragraphs = split_paragraphs(unsplit.document.text)
+    paragraphs = split_paragraphs(unsplit.document.text, unsplit.language)
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
     said = [words(sentence) for sentence in sentences]
-    counts = np.array([len(each) for each in said], "<u2")
+    counts = np.array([word_count(sentence) for sentence in sentences], "<u2")
     ends = np.cumsum([len(paragraph) for paragraph in paragraphs])
     form = hashlib.blake2b(normal_form(unsplit.document.text).encode(), digest_size=16)
     return Stored(
@@ -211,7 +218,9 @@ def unsplit(document: Document, language: str) -> Unsplit:
     """Return a document with the digest of all that is stored of it, apart from its place."""
     read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
     text = json.dumps([*read, sorted(document.fields.items())], ensure_ascii=False)
-    return Unsplit(document, hashlib.blake2b(text.encode(), digest_size=16).digest(), False)
+    return Unsplit(
+        document, language, hashlib.blake2b(text.encode(), digest_size=16).digest(), False
+    )
 
 
 # --- One call ----------------------------------------------------------------------------------
@@ -249,6 +258,7 @@ class _Call:
     ) -> None:
         self._store, self._given, self._executor, self._whole = store, given, executor, whole
         self._settings, self._seed = run.settings.corpus, run.settings.seed
+        self._language = self._settings.language if whole else store.meta("language")
         named = self._settings.model_dump(mode="json", exclude={"inputs"})
         read = given.fingerprint()
         request = [_SPLITTING, whole, self._seed, named, read]
@@ -297,8 +307,8 @@ class _Call:
         bar: Progress[None] = progress(total, "Reading documents (bytes)")
         with bar:
             lost = [p for p in self._given.left_out if p.reason not in HARMLESS]
-            read = chain(lost, read_given(self._given, self._settings, bar.advance))
-            shards = _shards(map(self._prepared, islice(read, done, None)))
+            read = self._in_language(read_given(self._given, self._settings, bar.advance))
+            shards = _shards(map(self._prepared, islice(chain(lost, read), done, None)))
             split_shards = iter(self._executor.map(Splitting(), shards))
             is_left = True
             while is_left:
@@ -311,13 +321,28 @@ class _Call:
                             size += self._stage(item)
                             done += 1
                     call = {"request": self._request, "items": done, "counts": self._counts}
-                    self._store.set_meta(call=call)
+                    self._store.set_meta(call=call, language=self._language)
+
+    def _in_language(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Return the items, after some of each file, or the first ones, decided the language."""
+        if self._language != AUTO:
+            return items
+        first: list[Item] = []
+        if sources := self._given.sources:
+            some = sources[:: -(-len(sources) // _SAMPLED_FILES)]
+            read = [read_source(source, self._settings, lambda _: None) for source in some]
+            seen: Iterator[Item] = chain.from_iterable(islice(each, _SAMPLE) for each in read)
+        else:
+            first = list(islice(items, _SAMPLE))
+            seen = iter(first)
+        self._language = language_of_texts(x.text for x in seen if isinstance(x, Document))
+        return chain(first, items)
 
     def _prepared(self, item: Item) -> Unsplit | Problem:
         """Look up whether the store has a document: it is not split again then."""
         if isinstance(item, Problem):
             return item
-        read = unsplit(item, self._settings.language)
+        read = unsplit(item, self._language)
         return replace(read, is_stored=self._store.digest_of(item.id) == read.digest)
 
     def _stage(self, item: Unsplit | Stored | Problem) -> int:
@@ -443,7 +468,8 @@ class _Call:
 
 def _summary(store: Store) -> CorpusSummary:
     documents, held_out, sentences, words = store.totals()
-    return CorpusSummary(documents, held_out, sentences, words)
+    language = store.meta("language", UNKNOWN)
+    return CorpusSummary(documents, held_out, sentences, words, language=language)
 
 
 def _shards(items: Iterable[Unsplit | Problem]) -> Iterator[list[Unsplit | Problem]]:

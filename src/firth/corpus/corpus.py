@@ -25,6 +25,7 @@ from firth.corpus.store import (
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.arrays import Ints, ranges, starts
+from firth.text.language import UNKNOWN
 
 Part = Literal["learn", "held-out", "all"]
 BATCH = 8_192
@@ -114,6 +115,11 @@ class Corpus:
     def __len__(self) -> int:
         """Return the number of sentences."""
         return int(self.document_bounds[-1])
+
+    @cached_property
+    def language(self) -> str:
+        """ISO 639 code of the language in which the texts were read; `und` where it is unknown."""
+        return str(self._meta("language", UNKNOWN))
 
     @property
     def n_documents(self) -> int:
@@ -332,7 +338,9 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """Fingerprint of the documents and their order, and of which sentences are usual."""
-        whole = hashlib.blake2b(repr((self.part, self._limits)).encode(), digest_size=20)
+        whole = hashlib.blake2b(
+            repr((self.part, self._limits, self.language)).encode(), digest_size=20
+        )
         for digest, source in zip(self._column("digest"), self._column("source"), strict=True):
             whole.update(digest + source.encode() + b"\0")
         return whole.hexdigest()

@@ -83,7 +83,7 @@ def read_sentences(
     each word, and twenty for each sentence.
 
     Args:
-        run: The run; `corpus.language` chooses the stemmer.
+        run: The run; the language of its corpus chooses the stemmer.
         settings: `min_count` and `vocabulary` say which stems are kept.
         scratch: Folder of the files. Earlier files in it are replaced.
         stemmer: A stemmer to use instead, such as `none`.
@@ -92,7 +92,7 @@ def read_sentences(
         MissingStageError: The run has no corpus.
         InputError: No stem occurs `min_count` times.
     """
-    corpus, stemmer = Corpus.open(run), stemmer or stemmer_of(run.settings.corpus.language)
+    corpus, stemmer = Corpus.open(run), stemmer or stemmer_of(Corpus.open(run).language)
     scratch.mkdir(parents=True, exist_ok=True)
     names = ("pieces.i32", "lengths.i32", "bounds.i64", "documents.i64")
     pieces, lengths, bounds, documents = (scratch / name for name in names)

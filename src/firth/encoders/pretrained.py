@@ -156,7 +156,7 @@ def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
     return run.build(
         PRETRAINED,
         fill,
-        settings=["seed", "corpus.language", *read, *(["adapt"] if tune else [])],
+        settings=["seed", *read, *(["adapt"] if tune else [])],
         inputs=inputs | ({"tuned": "yes"} if tune else {}),
     )
 
@@ -171,7 +171,7 @@ def _fill(
     vectors = encoder.raw(texts).astype(np.float64)
     mean, deviation = vectors.mean(axis=0), np.maximum(vectors.std(axis=0), 1e-6)
     arrays = {"mean": mean, "deviation": deviation}
-    stemmer = stemmer_of(run.settings.corpus.language)
+    stemmer = stemmer_of(Corpus.open(run).language)
     if encoder.token_states is not None:
         arrays["words"] = StatesOfWords.fit(encoder.token_states, stemmer, texts).mean
     if tune is not None:

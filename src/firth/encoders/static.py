@@ -4,7 +4,7 @@
 torch nor sentence-transformers is imported here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,15 +24,15 @@ from firth.run.seeds import derive_seed
 from firth.run.settings import DistillSettings
 from firth.run.stage import Stage
 from firth.text.arrays import Floats, Singles
-from firth.text.marks import numbers_in
+from firth.text.marks import numbers_in, numerals_of
 from firth.text.rarity import fit_idf
 from firth.text.subwords import ngrams, runs
-from firth.text.words import NO_STEMMER, stems
+from firth.text.words import NO_STEMMER, UNSPACED, stems, words
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=1)
+ENCODER = Stage("encoder", version=2)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
@@ -112,8 +112,9 @@ def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
     tokenizer = Tokenizer(
         models.WordPiece(numbers, unk_token=UNKNOWN, continuing_subword_prefix=CONTINUED)
     )
-    tokenizer.normalizer = normalizers.Lowercase()
-    pattern = Regex(r"[\p{L}\p{M}\p{N}\x{200C}\x{200D}]+")
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    inside = r"\p{M}\x{200C}\x{200D}"
+    pattern = Regex(rf"[{UNSPACED}][{inside}]*|[\p{{L}}\p{{N}}{inside}&&[^{UNSPACED}]]+")
     tokenizer.pre_tokenizer = pre_tokenizers.Split(pattern, behavior="removed", invert=True)
     return tokenizer
 
@@ -143,7 +144,7 @@ def build_static(
     seed = derive_seed(run.settings.seed, "surrogate", "start")
     counts = fit_idf((text for batch in corpus.batches() for text in batch), NO_STEMMER).frequencies
     known = frequent_words(counts, settings.vocabulary)
-    pieces = word_pieces(known, open_tokenizer(run).get_vocab())
+    pieces = word_pieces(known, tokens_of(open_tokenizer(run)))
     with threadpool_limits(1, "blas"):
         vectors = static_from_words(space, spelling_weight, known, pieces, settings, seed)
         table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
@@ -188,8 +189,11 @@ def static_from_words(
         learned = learned @ principal_axes(learned)[:, :dimensions]
     vectors[: len(known), : learned.shape[1]] += learned
     # The scorer lowers a score where numbers differ; in a cosine numbers can only weigh more.
-    named = [bool(numbers_in(text.removeprefix(CONTINUED))) for text in [*known, *pieces]]
-    vectors[named] *= np.float32(settings.number_weight)
+    language = space.idf.language
+    if numerals_of(language):
+        texts = [text.removeprefix(CONTINUED) for text in (*known, *pieces)]
+        named = [bool(numbers_in(text, language)) for text in texts]
+        vectors[named] *= np.float32(settings.number_weight)
     return vectors
 
 
@@ -199,14 +203,19 @@ def frequent_words(counts: Mapping[str, int], most: int) -> list[str]:
     return sorted(known, key=lambda word: (-counts[word], word))[:most]
 
 
-def word_pieces(known: Sequence[str], tokens: Mapping[str, int]) -> list[str]:
+def tokens_of(tokenizer: "Tokenizer") -> set[str]:
+    """Return the tokens of a byte-level tokenizer that are words or parts of words."""
+    read = (tokenizer.decode([number]).strip() for number in range(tokenizer.get_vocab_size()))
+    return {token for token in read if words(token) == [token]}
+
+
+def word_pieces(known: Sequence[str], tokens: Iterable[str]) -> list[str]:
     """Return pieces that spell unknown words, each for the beginning of a word and continued.
 
-    They are the ASCII tokens of the corpus's tokenizer, and every character of the known words.
+    They are tokens of the corpus's tokenizer, and every character of the known words.
     """
     distinct = set(known)
-    usable = {token for token in tokens if token.isascii() and token.isalnum()}
-    pieces = sorted({token.lower() for token in usable} | {c for word in known for c in word})
+    pieces = sorted({*tokens} | {c for word in known for c in word})
     return [*(p for p in pieces if p not in distinct), *(f"{CONTINUED}{p}" for p in pieces)]
 
 

@@ -136,14 +136,16 @@ class BagEncoder:
 
 def build_words(run: Run) -> Outcome:
     """Learn the word vectors of a run's corpus: stage `words`."""
-    settings = ["seed", "words", "corpus.language"]
+    settings = ["seed", "words"]
     return run.build(WORDS, _fill, settings=settings, inputs={"corpus": Corpus.open(run).digest})
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     settings, scratch = run.settings.words, workspace / SCRATCH
-    corpus, stemmer = Corpus.open(run), stemmer_of(run.settings.corpus.language)
-    idf = fit_idf((text for batch in corpus.batches() for text in batch), stemmer)
+    corpus = Corpus.open(run)
+    idf = fit_idf(
+        (text for batch in corpus.batches() for text in batch), stemmer_of(corpus.language)
+    )
     sentences = read_sentences(run, settings, scratch)
     weights = np.array([idf.weight(stem) for stem in sentences.vocabulary], np.float32)
     seed = derive_seed(run.settings.seed, "fit", "words")

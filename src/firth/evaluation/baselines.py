@@ -56,7 +56,7 @@ def open_baseline(
     idf = None
     if run is not None:
         run = Run.open(run)
-        language = run.settings.corpus.language
+        language = Corpus.open(run).language
         idf = idf_of_run(run)
     return (TfIdf if name == "tfidf" else NgramTfIdf)(idf, stemmer_of(language))
 
@@ -69,8 +69,8 @@ def idf_of_run(run: Run) -> Idf:
     """
     if run.has(WORDS):
         return Idf.load(run.folder(WORDS))
-    sentences = chain.from_iterable(Corpus.open(run).batches())
-    return fit_idf(sentences, stemmer_of(run.settings.corpus.language))
+    corpus = Corpus.open(run)
+    return fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
 
 
 @dataclass(frozen=True)

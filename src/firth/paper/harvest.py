@@ -104,9 +104,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
             write_text(workspace / f"{split}.jsonl", lines)
         return _summary(workspace)
 
-    outcome = run.build(
-        HARVEST, fill, reads=READS, settings=["seed", "corpus.language"], inputs=inputs
-    )
+    outcome = run.build(HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs)
     if not outcome.reused:
         for warning in outcome.manifest.summary["warnings"]:
             note(warning)
@@ -131,7 +129,7 @@ class _Scoring:
 
     def open(self) -> Callable[[Shard], str]:
         corpus, origin, settings = Corpus.open(self.run), Origin.open(self.run), self.settings
-        seed, language = self.run.settings.seed, self.run.settings.corpus.language
+        seed, language = self.run.settings.seed, corpus.language
 
         def score(shard: Shard) -> str:
             texts = corpus.texts(shard.sentences)

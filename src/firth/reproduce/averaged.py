@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
@@ -138,4 +139,4 @@ def sentences_of(run: Run, settings: Any, scratch: Path) -> WordSentences:
 
 def stemmer_name(run: Run, settings: Any) -> str:
     """Return the stemmer of a run's language where `settings.stemmed` says so, else `none`."""
-    return stemmer_of(run.settings.corpus.language) if settings.stemmed else "none"
+    return stemmer_of(Corpus.open(run).language) if settings.stemmed else "none"

@@ -117,7 +117,7 @@ def build_baseline(
     return run.build(
         stage or stage_of(name),
         lambda seen, workspace: work(seen, name, chosen, workspace),
-        settings=["seed", "corpus.language"],
+        settings=["seed"],
         inputs=inputs,
     )
 

@@ -48,8 +48,9 @@ class CorpusSettings(Section):
     """Records with the same value of this field form one document."""
     fields: tuple[str, ...] = ()
     """Further fields to keep, for filters such as `--where "section = 'news'"`."""
-    language: str = "en"
-    """Language of the text (ISO 639): it chooses stemmer, sentence splitter and word lists."""
+    language: str = "auto"
+    """Language of the text (ISO 639-1), which chooses stemmer, sentence splitter and word lists. By
+    default it is recognized when the first documents are read, and kept."""
     max_record_bytes: Count = 32 << 20
     """A longer record is skipped and counted."""
     min_words: Count = 3

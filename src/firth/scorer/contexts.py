@@ -31,7 +31,7 @@ from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare
 from firth.text.arrays import Floats, Ints, Singles, unit
-from firth.text.marks import NEGATIONS, NUMERALS
+from firth.text.marks import negations_of, numerals_of
 from firth.text.pairs import TextPair
 from firth.text.rarity import Idf, is_letter, stop_words
 from firth.text.words import normal_form, stems, words
@@ -222,7 +222,8 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
     A stem weighs the share of the topic's contexts that have it, times ln(1 + that share over its
     share in the corpus).
     """
-    empty = stop_words(idf) | {*stems([*NEGATIONS, *NUMERALS], idf.stemmer)}
+    marked = [*negations_of(idf.language), *numerals_of(idf.language)]
+    empty = stop_words(idf) | {*stems(marked, idf.stemmer)}
     forms: dict[str, Counter[str]] = {}
     counts: list[Counter[str]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for text, topic in zip(texts, labels.tolist(), strict=True):

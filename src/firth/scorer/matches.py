@@ -9,10 +9,10 @@ import numpy as np
 from firth.encoders.words import WordSpace
 from firth.scorer.explanation import Knowledge, Word, WordMatch
 from firth.text.arrays import Floats
-from firth.text.marks import NEGATIONS, Mark, marks_of
+from firth.text.marks import Mark, marks_of, negations_of
 from firth.text.rarity import is_letter, stop_words
 from firth.text.subwords import spelling_cosines
-from firth.text.words import as_written, stems
+from firth.text.words import as_written, stems, words
 
 MAX_MATCHES = 10
 LEAST_MATCH = 0.25
@@ -107,18 +107,16 @@ class WordReader:
 
     def _read_text(self, text: str) -> tuple[list[str], list[Word]]:
         """Return the distinct stems of a text and, for each, its first word."""
-        marks, written = marks_of(text, self._names), as_written(text)
-        stemmer = self._space.idf.stemmer
-        if stemmer == "german":  # all nouns have capitals
-            marks = {word: mark for word, mark in marks.items() if mark is not Mark.NAME}
-        stemmed = stems([word.lower() for word in written], stemmer)
+        language, lower = self._space.idf.language, words(text)
+        marks, negations = marks_of(text, language, self._names), negations_of(language)
+        stemmed = stems(lower, self._space.idf.stemmer)
         first: dict[str, Word] = {}
-        for word, stem in zip(written, stemmed, strict=True):
-            mark = marks.get(word.lower())
+        for word, low, stem in zip(as_written(text), lower, stemmed, strict=True):
+            mark = marks.get(low)
             known = stem in self._space.idf.frequencies
             stop_word = is_letter(stem) or (stem in self._stop_words and mark is None)
             # `as_written` splits "didn't" into two words.
-            whole = mark is not Mark.NEGATION or word.lower() in NEGATIONS
+            whole = mark is not Mark.NEGATION or low in negations
             shown = word if whole else f"{word}'t"
             first.setdefault(stem, Word(shown, known=known, stop_word=stop_word, mark=mark))
         return list(first), list(first.values())

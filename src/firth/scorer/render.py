@@ -169,7 +169,7 @@ def _pieces(e: "Explanation", side: int) -> list[tuple[str, "Word | None", str, 
         if _plain(text[start : end + 2]).endswith("n't"):  # `spans` sees two words
             end += 2
         word = known.get(_plain(text[start:end]))
-        if word is not None:
+        if word is not None and start >= last:  # pairs of characters overlap
             strength = _STRONGEST * abs(word.contribution or 0.0) / largest if largest else 0.0
             matches = ",".join(numbers.get(_plain(word.text), ()))
             pieces.append((text[last:start], None, "", 0.0))

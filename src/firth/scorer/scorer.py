@@ -135,7 +135,7 @@ class Scorer:
         """Return the scores of n texts with each other, (n, n), up to rounding."""
         parts = {name: self.components[name].matrix(texts) for name in self.weights}
         scores = self._mean(parts, (len(texts), len(texts)))
-        scores -= self._lost(scores, number_difference_matrix(texts))
+        scores -= self._lost(scores, number_difference_matrix(texts, self._space.idf.language))
         number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
         numbers = np.array([number[text] for text in texts], np.int64)
         scored: Floats = np.where(numbers[:, None] == numbers, 1.0, np.clip(scores, -1.0, 1.0))
@@ -197,7 +197,7 @@ class Scorer:
     ) -> tuple[Floats, Floats]:
         """Return scores and what numbers that differ take from them, (n,) each."""
         scores = self._mean(parts, (len(pairs),))
-        lost = self._lost(scores, number_differences(pairs))
+        lost = self._lost(scores, number_differences(pairs, self._space.idf.language))
         equal = np.array([a == b for a, b in pairs], dtype=bool)
         scored: Floats = np.where(equal, 1.0, np.clip(scores - lost, -1.0, 1.0))
         return scored, lost

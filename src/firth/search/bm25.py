@@ -228,7 +228,7 @@ class Bm25:
         A span is the first and the one-past-last character of a word.
         """
         places = spans(text)
-        roots = stems([text[start:end].lower() for start, end in places], self.stemmer)
+        roots = stems(words(text), self.stemmer)
         return tuple(span for span, stem in zip(places, roots, strict=True) if stem in terms)
 
 

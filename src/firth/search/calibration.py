@@ -66,7 +66,8 @@ class Calibration:
         """Return the calibration of the run's index; None where there is none of this index."""
         if not run.has(CALIBRATION) or not run.has(INDEX):
             return None
-        known = run.manifest(CALIBRATION).inputs
+        manifest = run.manifest(CALIBRATION)
+        known = manifest.inputs if manifest.version == CALIBRATION.version else {}
         same = all(known.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
 

@@ -237,7 +237,7 @@ def compare_documents(
     notes: tuple[str, ...] = ()
     if threshold is None:
         threshold, notes = _threshold(run)
-    aligned, reader = align(one, two, threshold), Reader(run.settings.corpus.language)
+    aligned, reader = align(one, two, threshold), Reader(index.corpus.language)
     matches = []
     for match in aligned.matches:
         texts = [

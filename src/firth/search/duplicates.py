@@ -285,7 +285,7 @@ class _Finder:
         self._rate, self._min_words, self._where = false_match_rate, min_words, where
         self._index = Index.open(run)
         self._corpus = self._index.corpus
-        self._reader = Reader(run.settings.corpus.language)
+        self._reader = Reader(self._corpus.language)
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
         documents = selected(self._corpus, where)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from firth.search.near import NEAR, SLACK, Kind
 from firth.text.marks import Mark, marks_of, numbers_in
 from firth.text.rarity import Idf, stop_words
-from firth.text.words import normal_form, stems
+from firth.text.words import normal_form, stemmer_of, stems
 
 _CLAUSE = 5
 """Words of meaning in a row that only one text has are an added clause."""
@@ -79,24 +79,24 @@ class Reader:
     """Compares pairs of texts of a language; each text is read once.
 
     Args:
-        language: Negations and opposites are English. Names are found by their capitals, which
-            German has in all nouns.
+        language: ISO 639-1 code: numerals and negations are those of the language, as far as they
+            are known. Opposites are English.
     """
 
     def __init__(self, language: str = "en") -> None:
-        self._language = language
+        self._language, self._stemmer = language, stemmer_of(language)
+        self._stop_words = stop_words(Idf({}, 0, self._stemmer))
         self._read = lru_cache(1 << 16)(self._read_text)
 
     def _read_text(self, text: str) -> _Read:
-        words, marks = tuple(normal_form(text).split()), marks_of(text)
-        english = self._language == "en"
+        words, marks = tuple(normal_form(text).split()), marks_of(text, self._language)
         named = {mark: {w for w, m in marks.items() if m is mark} for mark in Mark}
         return _Read(
             words,
-            dict(zip(stems(words, "porter"), words, strict=True)) if english else {},
-            numbers_in(text),
-            frozenset(named[Mark.NEGATION] if english else ()),
-            frozenset(named[Mark.NAME] if self._language != "de" else ()),
+            dict(zip(stems(words, self._stemmer), words, strict=True)),
+            numbers_in(text, self._language),
+            frozenset(named[Mark.NEGATION]),
+            frozenset(named[Mark.NAME]),
         )
 
     def compare(self, a: str, b: str) -> Evidence:
@@ -106,8 +106,12 @@ class Reader:
             >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").text
             'differ in opposites (improve, worsen); share exports, soon'
         """
-        sides = [[w for w in self._read(text).words if w not in _stop_words()] for text in (a, b)]
-        roots = [stems(side, "porter") for side in sides]
+        sides = [
+            [w for stem, w in zip(stems(words, self._stemmer), words, strict=True)
+             if stem not in self._stop_words]
+            for words in (self._read(a).words, self._read(b).words)
+        ]  # fmt: skip
+        roots = [stems(side, self._stemmer) for side in sides]
         both = set(roots[0]) & set(roots[1])
         shared = dict.fromkeys(w for w, s in zip(sides[0], roots[0], strict=True) if s in both)
         runs: tuple[list[str], list[str]] = ([], [])
@@ -139,7 +143,7 @@ class Reader:
         if all(names):
             differing.append(_named("names", *names))
         only = one.stems.keys() - two.stems.keys(), two.stems.keys() - one.stems.keys()
-        for stem in sorted(only[0] & _opposites().keys()):
+        for stem in sorted(only[0] & _opposites().keys()) if self._language == "en" else ():
             if met := _opposites()[stem] & only[1]:
                 words = frozenset(two.stems[other] for other in met)
                 differing.append(_named("opposites", frozenset((one.stems[stem],)), words))
@@ -168,11 +172,6 @@ class Reader:
 
 def _named(what: str, one: frozenset[str], two: frozenset[str]) -> str:
     return f"{what} ({', '.join([*sorted(one), *sorted(two)])})"
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    return frozenset(stop_words(Idf({}, 0, "none")))
 
 
 @cache

@@ -83,7 +83,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
         )
     inputs = {"corpus": corpus.digest, **_named_encoder(run)}
     encoder = run.settings.search.encoder or str(run.path / ENCODER.name)
-    stemmer = stemmer_of(run.settings.corpus.language)
+    stemmer = stemmer_of(corpus.language)
     seed = derive_seed(run.settings.seed, "index", "codes")
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
@@ -98,7 +98,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
         write_json(workspace / _INFO, info)
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
-    settings = ["seed", "search.encoder", "corpus.language"]
+    settings = ["seed", "search.encoder"]
     return run.build(INDEX, fill, reads=_reads(run), settings=settings, inputs=inputs)
 
 

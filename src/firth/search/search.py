@@ -12,7 +12,7 @@ that any text could have. The calibration says how often a query without an answ
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -154,6 +154,7 @@ class Search:
 
     def __init__(self, run: Run, index: Index) -> None:
         self._run, self.index = run, index
+        self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         self.dense_weight = NAMED_WEIGHT if run.settings.search.encoder else DENSE_WEIGHT
 
     @classmethod
@@ -253,7 +254,7 @@ class Search:
         highest = [float(scores.max(initial=0)) for scores in (of_sentences, of_documents)]
         # Divided by these, scores are relative to the query's highest, and to any query's.
         relative, absolute = (np.maximum(each, 1e-12) for each in (highest, ceilings))
-        vector = self.index.encoder.encode([query])[0]
+        vector = self._vector(query)
         depth = max(_DEPTH, _PER_HIT * pool)
         by_words = np.empty(0, np.int64)
         if mode != "dense" and unit == "sentence":

@@ -1,7 +1,7 @@
 """Names, numbers and negations: single words that can turn the meaning of a sentence.
 
-Numbers in digits are found in every language. Numerals in words, negations and names by their
-capitals are English.
+Numerals in words and negations are known in the languages of a short table. In other languages only
+digits are numbers. A name is known by its capital, where nouns in general have none.
 """
 
 import re
@@ -17,29 +17,76 @@ from firth.text.arrays import Floats
 from firth.text.pairs import TextPair
 from firth.text.words import words
 
-NUMERALS = (
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
-"""English words for 2 to 12."""
-NEGATIONS = (
-    "not", "never", "no", "none", "nor", "neither", "nobody", "nothing", "without", "hardly",
-    "rarely", "seldom", "barely", "cannot",
-)  # fmt: skip
-CONTRACTED = r"n['\u2019]t\b"
-"""A negation at the end of an English verb."""
-NAME_WORD = r"[A-Z][a-z][\w\u2019'-]*"
-NAME = rf"{NAME_WORD}(?: (?:[A-Z]\. )?{NAME_WORD})*"
-"""A name: capitalised words, with initials between them."""
+_TABLE = {
+    "da": (
+        "to tre fire fem seks syv otte ni ti elleve tolv",
+        "ikke aldrig ingen intet uden",
+    ),
+    "de": (
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne kaum",
+    ),
+    "en": (
+        "two three four five six seven eight nine ten eleven twelve",
+        "not never no none nor neither nobody nothing without hardly rarely seldom barely cannot",
+    ),
+    "es": (
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "no nunca jamás ningún ninguno ninguna nadie nada sin ni tampoco",
+    ),
+    "fr": (
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "pas jamais aucun aucune personne rien sans ni",
+    ),
+    "it": (
+        "due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "non mai nessun nessuno nessuna niente nulla senza né",
+    ),
+    "nl": (
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        "niet nooit geen niemand niets zonder nauwelijks",
+    ),
+    "pl": (
+        "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
+        "nie nigdy żaden żadna nikt nic bez ani",
+    ),
+    "pt": (
+        "dois três quatro cinco seis sete oito nove dez onze doze",
+        "não nunca jamais nenhum nenhuma ninguém nada sem nem",
+    ),
+    "ru": (
+        "два три четыре пять шесть семь восемь девять десять",
+        "не никогда нет никто ничто без ни",
+    ),
+    "sv": (
+        "två tre fyra fem sex sju åtta nio tio elva tolv",
+        "inte aldrig ingen inget utan",
+    ),
+}
+"""By ISO 639-1 code: numerals from two on, and negations."""
+_NOUNS_WITH_CAPITALS = ("de", "lb")
 
-_CAPITALISED = re.compile(r"[A-Z][\w\u2019'-]*")
+
+@cache
+def numerals_of(language: str) -> dict[str, str]:
+    """Return the numerals of a language from two on, each with its value; none where unknown."""
+    names = _TABLE.get(language, ("", ""))[0].split()
+    return {word: str(value) for value, word in enumerate(names, start=2)}
+
+
+@cache
+def negations_of(language: str) -> frozenset[str]:
+    """Return words that negate a sentence of a language; none where they are unknown."""
+    return frozenset(_TABLE.get(language, ("", ""))[1].split())
+
+
+_WORD = re.compile(r"[^\W\d_][\w\u2019'-]*")
 _OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
-_LOWER_CASE = re.compile(r"(?<![\w\u2019'-])[a-z]\w*")
 _LOWER_CASE_USES = 10
-_CONTRACTED = re.compile(rf"\w+{CONTRACTED}", re.IGNORECASE)
+_CONTRACTED = re.compile(r"\w+n['\u2019]t\b", re.IGNORECASE)
+"""A negation at the end of an English verb."""
 _DIGITS = re.compile(r"\d+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_VALUES = {word: str(value) for value, word in enumerate(NUMERALS, start=2)}
-_SPELLED = frozenset(_VALUES)
 _NO_NUMBERS = frozenset[str]()
 
 
@@ -65,7 +112,7 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
     capital: Counter[str] = Counter()
     lower: Counter[str] = Counter()
     for text in texts:
-        lower.update(_LOWER_CASE.findall(text))
+        lower.update(word for word in _WORD.findall(text) if word[0].islower())
         for name_words, opens in _capitalised(text):
             if not opens:
                 capital.update(name_words)
@@ -74,69 +121,73 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
     )
 
 
-def marks_of(text: str, names: frozenset[str] = frozenset()) -> dict[str, Mark]:
-    """Return the lower-case words of an English text that are names, numbers or negations.
+def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> dict[str, Mark]:
+    """Return the lower-case words of a text that are names, numbers or negations.
 
     A capital at the beginning of a sentence makes no name, unless the word is in `names`. Of
     *didn't* the word is *didn*.
 
     Args:
         text: One or several sentences, with their capitals.
+        language: ISO 639-1 code; `und` knows names and digits only.
         names: Lower-case words that are names wherever they have a capital (`names_in`).
 
     Example:
-        >>> marks = marks_of("The mayor of Bath didn't invite 12 people.")
+        >>> marks = marks_of("The mayor of Bath didn't invite 12 people.", "en")
         >>> {word: mark.value for word, mark in marks.items()}
         {'bath': 'name', 'didn': 'negation', '12': 'number'}
     """
     marks: dict[str, Mark] = {}
-    for name_words, opens in _capitalised(text):
+    for name_words, opens in [] if language in _NOUNS_WITH_CAPITALS else _capitalised(text):
         if not opens or names.issuperset(name_words):
             marks |= dict.fromkeys(name_words, Mark.NAME)
-    for match in _CONTRACTED.finditer(text):
+    for match in _CONTRACTED.finditer(text) if language == "en" else ():
         marks[words(match[0])[0]] = Mark.NEGATION
     for word in words(text):
-        if word in NEGATIONS:
+        if word in negations_of(language):
             marks[word] = Mark.NEGATION
-        elif word in NUMERALS or any(c.isdigit() for c in word):
+        elif word in numerals_of(language) or any(c.isdigit() for c in word):
             marks[word] = Mark.NUMBER
     return marks
 
 
-def numbers_in(text: str) -> frozenset[str]:
-    """Return the runs of digits of a text, and its English numerals from two to twelve.
+def numbers_in(text: str, language: str) -> frozenset[str]:
+    """Return the runs of digits of a text, and its numerals from two to twelve.
 
     Example:
-        >>> sorted(numbers_in("In 1984 two men paid 1,000 for the B52s."))
+        >>> sorted(numbers_in("In 1984 two men paid 1,000 for the B52s.", "en"))
         ['1000', '1984', '2', '52']
     """
     numbers = _DIGITS.findall(text)
     if numbers and "," in text:
         numbers = _DIGITS.findall(_THOUSANDS.sub("", text))
-    numbers += map(_VALUES.__getitem__, _SPELLED.intersection(words(text)))
+    if spelled := numerals_of(language):
+        numbers += map(spelled.__getitem__, spelled.keys() & words(text))
     return frozenset(numbers) if numbers else _NO_NUMBERS
 
 
-def number_differences(pairs: Sequence[TextPair]) -> Floats:
+def number_differences(pairs: Sequence[TextPair], language: str) -> Floats:
     """Return, for each pair, the share of its numbers that only one text has, (n,), in [0, 1].
 
-    It is 0 where a text has no number, because leaving a number out does not contradict it.
+    It is 0 where a text has no number, because leaving a number out does not contradict it, and in
+    languages whose numerals are not known.
 
     Example:
         >>> texts = [("4 killed", "four dead"), ("4 killed", "23 killed"), ("4 killed", "dead")]
-        >>> number_differences(texts)
+        >>> number_differences(texts, "en")
         array([0., 1., 0.])
     """
     known, shares = cache(numbers_in), np.zeros(len(pairs))
-    for i, (a, b) in enumerate(pairs):
-        if (one := known(a)) and (two := known(b)) and one != two:
+    for i, (a, b) in enumerate(pairs if numerals_of(language) else ()):
+        if (one := known(a, language)) and (two := known(b, language)) and one != two:
             shares[i] = 1.0 - len(one & two) / len(one | two)
     return shares
 
 
-def number_difference_matrix(texts: Sequence[str]) -> Floats:
+def number_difference_matrix(texts: Sequence[str], language: str) -> Floats:
     """Return `number_differences` of all pairs of n texts, (n, n)."""
-    numbers = [sorted(numbers_in(text)) for text in texts]
+    known = numerals_of(language)
+    numbers = [sorted(numbers_in(text, language)) if known else [] for text in texts]
     distinct = sorted({number for some in numbers for number in some})
     columns = {number: i for i, number in enumerate(distinct)}
     bounds = np.cumsum([0, *map(len, numbers)])
@@ -152,7 +203,7 @@ def number_difference_matrix(texts: Sequence[str]) -> Floats:
 
 def _capitalised(text: str) -> Iterator[tuple[list[str], bool]]:
     """Yield the words of each capitalised token, and whether it opens a sentence."""
-    for match in _CAPITALISED.finditer(text):
-        if match[0] != "I":
+    for match in _WORD.finditer(text):
+        if match[0][0].isupper() and match[0] != "I":
             name_words = words(match[0].removesuffix("'s").removesuffix("\u2019s"))
             yield name_words, bool(_OPENING.search(text[: match.start()]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
-from firth.text.words import stems, words
+from firth.text.words import language_of, stems, words
 
 IDF = "idf.json"
 _FREQUENT = 0.1
@@ -62,6 +62,11 @@ class Idf:
     frequencies: Mapping[str, int]
     sentences: int
     stemmer: str
+
+    @property
+    def language(self) -> str:
+        """ISO 639-1 code of the language, as far as the stemmer tells it; else `und`."""
+        return language_of(self.stemmer)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, repeated ones included."""
@@ -126,9 +131,7 @@ def stop_words(idf: Idf) -> frozenset[str]:
     """
     least = _FREQUENT * max(idf.sentences, 20)
     frequent = [stem for stem, count in idf.frequencies.items() if count > least]
-    english = (
-        stems(_ENGLISH.split(), idf.stemmer) if idf.stemmer in ("porter", "english", "none") else []
-    )
+    english = stems(_ENGLISH.split(), idf.stemmer) if idf.language == "en" else []
     return frozenset((*frequent, *english))
 
 

@@ -1,4 +1,8 @@
-"""Text to paragraphs to sentences, by nupunkt and a few repairs of its borders."""
+"""Text to paragraphs to sentences, and a few repairs of their borders.
+
+English is split by nupunkt, other languages by sentencex. On English, sentencex keeps all sentences
+of a quotation together; nupunkt knows neither full stops of other scripts nor "3. Oktober".
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -22,27 +26,33 @@ _CITED_END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))(?:\[[\d\s,\u2013-]+\])+ "
     r"(?=[\"'\u2018\u201c(]?[A-Z])"
 )
+_OPENING = "\"'\u00ab\u2018\u201c\u201e("
+_FULL_STOPS = re.compile("(?<=[\u17d4\u17d5\u104b\u0f0d\u0f0e])")
+"""Full stops of Khmer, Burmese and Tibetan."""
+_NUMBERED = re.compile(r"\(?(?:\d{1,3}|[^\W\d_])[.)]")
+"""The number of a heading or of an item of a list, which is no sentence."""
 _DOTTED = re.compile(r"\w\.\w+\.$")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _BULLET = re.compile(r"(?:[-*•\u2013\u2014·]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])\s")
 _CUTS = (re.compile(r"[;:]$|^[\u2013\u2014-]+$|[.!?]$"), re.compile(r",$"))
 
 
-def split_paragraphs(text: str) -> list[list[str]]:
+def split_paragraphs(text: str, language: str = "en") -> list[list[str]]:
     """Return the sentences of each paragraph. Blank lines separate paragraphs.
 
-    Only white space and paragraphs without any word ("* * *") are lost.
+    The language is an ISO 639-1 code. Only white space and paragraphs without any word ("* * *")
+    are lost.
 
     Example:
         >>> split_paragraphs("It rained. We stayed in.\\n\\nThen Dr. Hall came.")
         [['It rained.', 'We stayed in.'], ['Then Dr. Hall came.']]
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    paragraphs = (split_sentences(piece) for piece in _BLANK_LINES.split(text))
+    paragraphs = (split_sentences(piece, language) for piece in _BLANK_LINES.split(text))
     return [sentences for sentences in paragraphs if any(map(has_word, sentences))]
 
 
-def split_sentences(paragraph: str) -> list[str]:
+def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     """Return the sentences of one paragraph, with each run of white space as one blank.
 
     A line end is a border unless the lines are wrapped. A piece without any word joins its
@@ -51,7 +61,7 @@ def split_sentences(paragraph: str) -> list[str]:
     sentences: list[list[str]] = []
     last_has_word = True
     for line in _unwrap(paragraph):
-        for piece in _repaired(_split_line(line)):
+        for piece in _repaired(_split_line(line, language)):
             worded = has_word(piece)
             if sentences and not (worded and last_has_word):
                 sentences[-1].append(piece)
@@ -97,8 +107,14 @@ def _punkt() -> Any:
     return nupunkt.load_default_model()
 
 
-def _split_line(line: str) -> Iterator[str]:
+def _split_line(line: str, language: str) -> Iterator[str]:
     """Yield the sentences of one line; nupunkt takes quadratic time in a run without blanks."""
+    if language != "en":
+        import sentencex
+
+        for piece in _quotes_moved(sentencex.segment(language, line)):
+            yield from _FULL_STOPS.split(piece)
+        return
     if len(line) <= MAX_RUN or max(map(len, line.split()), default=0) <= MAX_RUN:
         yield from _punkt().tokenize(line)
         return
@@ -107,10 +123,21 @@ def _split_line(line: str) -> Iterator[str]:
         if len(token) <= MAX_RUN:
             run.append(token)
             continue
-        yield from _split_line(" ".join(run))
+        yield from _split_line(" ".join(run), language)
         yield token
         run = []
-    yield from _split_line(" ".join(run))
+    yield from _split_line(" ".join(run), language)
+
+
+def _quotes_moved(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield pieces with a quotation mark that opens the next piece at its beginning."""
+    moved = ""
+    for piece in pieces:
+        text = moved + piece.rstrip()
+        moved = text[-1] if text[-2:-1] == " " and text[-1] in _OPENING else ""
+        yield text[: len(text) - len(moved)]
+    if moved:
+        yield moved
 
 
 def _repaired(pieces: Iterable[str]) -> Iterator[str]:
@@ -122,7 +149,8 @@ def _repaired(pieces: Iterable[str]) -> Iterator[str]:
             piece = piece[mark.end() :]
         if not piece:
             continue
-        if held and not (piece[0].islower() and _DOTTED.search(held[-1][-20:])):
+        joins = piece[0].islower() and held and _DOTTED.search(held[-1][-20:])
+        if held and not joins and not _NUMBERED.fullmatch(held[-1]):
             yield " ".join(held)
             held = []
         held.append(piece)

@@ -1,13 +1,15 @@
 """Words of a text, their stems, and the normal form by which two texts are the same.
 
 A word is a run of letters, combining marks and digits, so that vowel signs of Indic scripts do not
-cut it. Stems come from Snowball (PyStemmer) where it knows the language.
+cut it. Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have
+no such words: there a word is each character, and each pair of neighboring characters. Stems come
+from Snowball (PyStemmer) where it knows the language.
 """
 
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,37 +29,53 @@ def _marks() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
+)
+"""Thai, Lao, Burmese, Khmer, kana and Han, as a character class."""
+_FOLDED = str.maketrans({"\u0131": "i", "\u03c2": "\u03c3"})
+"""Turkish i with and without a dot are one letter, and so are the two small sigmas of Greek."""
 _ASCII = bytes(ord(c.lower()) if c.isascii() and c.isalnum() else 32 for c in map(chr, range(256)))
 """ASCII in lower case, with a blank for everything that is not part of a word."""
 _KNOWN_STEMS = 1 << 17
 
 NO_STEMMER = "none"
 _STEMMERS = {
-    "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "porter",
-    "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish", "fr": "french",
-    "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian",
-    "it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
-    "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "en": "porter", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque",
+    "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi",
+    "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian",
+    "nb": "norwegian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 
 
 @lru_cache(1)
-def _word_pattern() -> re.Pattern[str]:
-    # Built on first use: plain ASCII text never needs it.
-    return re.compile(rf"[\w{_JOINERS}{_marks()}]+")
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a word, and of a character with its marks in a script without spaces."""
+    # Built on first use: plain ASCII text never needs them.
+    marks = f"{_JOINERS}{_marks()}"
+    return re.compile(rf"[\w{marks}]+"), re.compile(rf"[{UNSPACED}][{marks}]*")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in lower case, in order.
+    """Return the words of a text in order, in lower case and in Unicode's form NFKC.
 
     Example:
         >>> words("You shall know a word, by its company!")
         ['you', 'shall', 'know', 'a', 'word', 'by', 'its', 'company']
+        >>> words("字が2つ")
+        ['字', '字が', 'が', '2', 'つ']
     """
     if text.isascii():  # the same result in a third of the time
         return text.encode().translate(_ASCII).decode().split()
-    return [word.lower() for word in as_written(text)]
+    written = as_written(text)
+    if not unicodedata.is_normalized("NFKC", text):
+        # A single character may become several words, with blanks between them.
+        written = [unicodedata.normalize("NFKC", word).replace(" ", "") for word in written]
+    return [word.replace("\u0130", "i").lower().translate(_FOLDED) for word in written]
 
 
 def as_written(text: str) -> list[str]:
@@ -67,13 +85,49 @@ def as_written(text: str) -> list[str]:
         >>> as_written("Do they row on the Cam?")
         ['Do', 'they', 'row', 'on', 'the', 'Cam']
     """
-    # An underscore joins words for `\w`, and separates them here.
-    return _word_pattern().findall(text.replace("_", " "))
+    return [text[start:end] for start, end in spans(text)]
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Return the first and one-past-last character position of each word."""
-    return [match.span() for match in _word_pattern().finditer(text.replace("_", " "))]
+    """Return the first and one-past-last character position of each word.
+
+    Pairs of characters overlap in scripts without spaces.
+    """
+    word, character = _patterns()
+    # An underscore joins words for `\w`, and separates them here.
+    found = [match.span() for match in word.finditer(text.replace("_", " "))]
+    if text.isascii() or not character.search(text):
+        return found
+    return [part for start, end in found for part in _unspaced(text, start, end)]
+
+
+def _unspaced(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a run: characters and their pairs, or letters and digits between them."""
+    at, paired = start, -1
+    for match in _patterns()[1].finditer(text, start, end):
+        first, last = match.span()
+        if first > at:
+            yield at, first
+        elif paired >= 0:
+            yield paired, last
+        yield first, last
+        at, paired = last, first
+    if at < end:
+        yield at, end
+
+
+def word_count(text: str) -> int:
+    """Return the number of words. Two characters of a script without spaces count as one.
+
+    Example:
+        >>> word_count("A word."), word_count("これは文です。")
+        (2, 3)
+    """
+    character = _patterns()[1]
+    characters = 0 if text.isascii() else len(character.findall(text))
+    if not characters:
+        return len(words(text))
+    return len(words(character.sub(" ", text))) + -(-characters // 2)
 
 
 def has_word(text: str) -> bool:
@@ -100,7 +154,8 @@ def normal_form(text: str) -> str:
         >>> normal_form("The  cat sat.") == normal_form("the cat, sat")
         True
     """
-    return " ".join(words(unicodedata.normalize("NFKC", text)))
+    whole = unicodedata.normalize("NFKC", text).replace("_", " ").replace("\u0130", "i")
+    return " ".join(_patterns()[0].findall(whole.lower().translate(_FOLDED)))
 
 
 def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
@@ -117,6 +172,16 @@ def stemmer_of(language: str) -> str:
         ('porter', 'german', 'none')
     """
     return _STEMMERS.get(language, NO_STEMMER)
+
+
+def language_of(stemmer: str) -> str:
+    """Return the ISO 639-1 language of a stemmer; `und` where it has none.
+
+    Example:
+        >>> language_of("porter"), language_of("none")
+        ('en', 'und')
+    """
+    return next((language for language, name in _STEMMERS.items() if name == stemmer), "und")
 
 
 def stems(words: Sequence[str], stemmer: str) -> list[str]:
