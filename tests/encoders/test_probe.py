@@ -76,7 +76,12 @@ def test_a_model_that_passed_is_remembered_by_its_bytes(
     """A changed file is another model."""
     runs: list[Any] = []
     run = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: runs.append(a) or run(*a, **k))
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        runs.append(arguments)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", counted)
     model = edited(tiny_onnx)
     for _ in range(2):
         open_encoder(str(model))

@@ -46,9 +46,6 @@ class WordIndex:
     def chunk_of(self, sentences: Ints) -> Ints:
         return np.searchsorted(self.bounds, sentences, side="right") - 1
 
-    def references(self, corpus: Corpus, positions: Ints, n: int) -> list[list[str]]:
-        return [[A, B, C][:n] for _ in positions]
-
     def screen(self, sentences: Sequence[str], n: int) -> list[Screened]:
         screened = []
         for sentence in sentences:
@@ -73,9 +70,7 @@ class WordCoherence:
         rows = [[self._score(self.sentences[int(v[0])], p) for p in positions] for v in vectors]
         return np.array(rows, dtype=np.float32)
 
-    def log_probabilities(
-        self, sentences: Sequence[str], positions: Ints, pairs: Pairs, *, logit: bool = False
-    ) -> Singles:
+    def log_probabilities(self, sentences: Sequence[str], positions: Ints, pairs: Pairs) -> Singles:
         scores = [self._score(sentences[s], int(positions[c])) for s, c in pairs]
         return np.array(scores, dtype=np.float32) - 1
 
@@ -126,15 +121,6 @@ def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
     assert len(set(origin.index.chunk_of(chosen.positions).tolist())) == 4
     before = [frozenset(words(corpus.text(p - 1))) for p in chosen.positions.tolist()]
     assert all(jaccard(x, y) < 0.5 for i, x in enumerate(before) for y in before[:i])
-
-
-def test_references_remove_what_a_context_does_to_every_sentence(corpus: Corpus) -> None:
-    """A term minus its mean over references: it sums to 0 over them, and ignores the context."""
-    fit = origin_over(corpus, fits={"references": 3}).context_fit
-    terms = fit.terms([(text, place) for place in corpus.positions()[:5] for text in (A, B, C)])
-    for values in (terms.coherence, terms.sentence, terms.left, terms.right):
-        assert values.reshape(5, 3).sum(1) == pytest.approx(np.zeros(5), abs=1e-5)
-    assert np.ptp(terms.sentence) > 0
 
 
 def test_the_strategies_of_section_5_4(corpus: Corpus) -> None:

@@ -200,17 +200,3 @@ def test_reuse(fresh: Callable[..., Run]) -> None:
     build_index(run)
     assert build_index(run.changed({"paper": {"retrieve": {"chunks": 3}}})).reused
     assert not build_index(run.changed({"paper": {"retrieve": {"bucket_bits": 10}}})).reused
-
-
-def test_references_are_near_and_come_from_other_chunks(built: Run, corpus: Corpus) -> None:
-    """They share more with the sentence than most do, and are neither it nor its chunk's."""
-    index, places = ChunkIndex.open(built), corpus.positions()[:6]
-    for place, near in zip(places.tolist(), index.references(corpus, places, 3), strict=True):
-        chunk = index.chunk_of(np.array([place]))[0]
-        own = corpus.texts(np.arange(*index.bounds[chunk : chunk + 2]))
-        assert len(set(near)) == 3
-        assert corpus.text(place) not in near
-        assert set(near) - set(own)
-        center, others = set(words(corpus.text(place))), corpus.texts(corpus.positions())
-        shared = np.mean([len(center & set(words(text))) for text in others])
-        assert min(len(center & set(words(text))) for text in near) > shared

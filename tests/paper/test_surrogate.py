@@ -31,7 +31,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Run:
         **SMALL,
         "coherence": SMALL["coherence"] | {"steps": 4},
         "generator": SMALL["generator"] | {"steps": 4},
-        "surrogate": SMALL["surrogate"] | {"base": "transformer"},
+        "surrogate": SMALL["surrogate"] | {"base": "transformer", "calibration": "none"},
         "fits": SMALL.get("fits", {}) | {"measure": "cosine"},
     }
     run = run.changed(preset("paper")).changed({"paper": sizes})

@@ -84,7 +84,6 @@ def duplicates(
         ),
     ] = None,
     unit: Unit = "sentence",
-    where: Where = None,
     top: Top = 20,
     review: Annotated[
         int | None,
@@ -121,7 +120,7 @@ def duplicates(
         claim_output(out, force)
     model = load(run_folder(run))
     rate = FALSE_MATCHES if false_match_rate is None else false_match_rate
-    result = model.duplicates(threshold, false_match_rate=rate, unit=unit, where=where)
+    result = model.duplicates(threshold, false_match_rate=rate, unit=unit)
     if out is not None and review is not None:
         count = write_review(result, review, out, model.run.settings.seed, force)
         say(f"{out}: {count} pairs. Fill the column `match` with 1 or 0, and call this again")

@@ -293,21 +293,17 @@ class Coherence:
             scores: Singles = (logits + constant).T.contiguous().numpy()
             return scores
 
-    def log_probabilities(
-        self, sentences: Sequence[str], positions: Ints, pairs: Pairs, *, logit: bool = False
-    ) -> Singles:
+    def log_probabilities(self, sentences: Sequence[str], positions: Ints, pairs: Pairs) -> Singles:
         """Return log p(y=1 | s, c) of each (sentence, position) in `pairs`, (n,), at most 0.
 
         Args:
             sentences: Each distinct sentence once.
             positions: Each distinct position once, as a sentence number in the corpus.
             pairs: Rows of (index of a sentence, index of a position), (n, 2).
-            logit: Whether to return the logit, which does not saturate.
         """
         logits = self.rank_scores(self.encode(sentences), positions)
         rows, columns = np.asarray(pairs, np.int64).reshape(-1, 2).T
-        chosen = torch.from_numpy(logits[rows, columns])
-        return (chosen if logit else logsigmoid(chosen)).numpy()
+        return logsigmoid(torch.from_numpy(logits[rows, columns])).numpy()
 
     def _encode(self, sentences: Sequence[str]) -> Tensor:
         if not len(sentences):

@@ -9,7 +9,6 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
 from firth.paper.generator import Generator, Term
-from firth.paper.retrieve import ChunkIndex
 from firth.paper.settings import FitSettings, Measure, Weights
 from firth.text.arrays import Floats, Ints, Singles
 
@@ -63,7 +62,6 @@ class ContextFit:
 
     Args:
         corpus: The source of contexts.
-        index: Finds the references of a context.
         coherence: Gives the first term.
         generator: Gives the other three.
         settings: Terms whose weight is 0 are not computed, and are 0.
@@ -73,56 +71,31 @@ class ContextFit:
     def __init__(
         self,
         corpus: Corpus,
-        index: ChunkIndex,
         coherence: Coherence,
         generator: Generator,
         settings: FitSettings,
         window: int,
     ) -> None:
-        self._corpus, self._index, self._window = corpus, index, window
-        self._coherence, self._generator, self._settings = coherence, generator, settings
+        self._corpus, self._coherence, self._generator = corpus, coherence, generator
+        self._weights, self._pmi, self._window = settings.weights, settings.pmi, window
 
     def terms(self, asked: Sequence[tuple[str, int]]) -> Terms:
-        """Return the terms of each (sentence, position in the corpus), in the order asked.
-
-        With `references`, they are those of the sentence minus the mean of the references, which
-        are corpus sentences near the center of the context. A context is more or less likely
-        whatever sentence is in it; this part, nearly all of the variance, cancels out.
-        """
-        count = self._settings.references
-        places = np.unique([place for _, place in asked]).astype(np.int64)
-        if not count:
-            return self._terms(asked, places)
-        near = self._index.references(self._corpus, places, count)
-        rows = [(text, p) for p, some in zip(places.tolist(), near, strict=True) for text in some]
-        terms = self._terms([*asked, *rows], places)
-        context = np.searchsorted(places, [place for _, place in [*asked, *rows]])
-        own, others = context[: len(asked)], context[len(asked) :]
-        sizes = np.maximum(np.bincount(others, minlength=len(places)), 1)
-        compared = []
-        for values in (getattr(terms, name).astype(np.float64) for name in TERMS):
-            means = np.bincount(others, values[len(asked) :], len(places)) / sizes
-            compared.append((values[: len(asked)] - means[own]).astype(np.float32))
-        return Terms(*compared)
-
-    def _terms(self, asked: Sequence[tuple[str, int]], positions: Ints) -> Terms:
+        """Return the terms of each (sentence, position in the corpus), in the order asked."""
         texts = sorted({sentence for sentence, _ in asked})
         row = {sentence: i for i, sentence in enumerate(texts)}
+        places, column = np.unique([place for _, place in asked], return_inverse=True)
+        positions = places.astype(np.int64)
         rows = np.array([row[sentence] for sentence, _ in asked], np.int64)
-        columns = np.searchsorted(positions, [place for _, place in asked])
-        pairs = np.column_stack((rows, columns))
-        weights = self._settings.weights
+        pairs = np.column_stack((rows, column.astype(np.int64)))
         coherence = nothing = np.zeros(len(pairs), np.float32)
-        if weights.coherence:
-            probable = self._coherence.log_probabilities
-            logit = self._settings.references > 0
-            coherence = probable(texts, positions, pairs, logit=logit)
-        wanted = frozenset(term for term in Term if getattr(weights, term.value))
+        if self._weights.coherence:
+            coherence = self._coherence.log_probabilities(texts, positions, pairs)
+        wanted = frozenset(term for term in Term if getattr(self._weights, term.value))
         if not wanted:
             return Terms(coherence, nothing, nothing, nothing)
         contexts = self._corpus.contexts(positions, self._window)
         logs = self._generator.likelihoods(texts, contexts, pairs, wanted)
-        if self._settings.pmi:
+        if self._pmi:
             logs = logs - self._generator.likelihoods(texts, contexts, pairs, wanted, False)
         return Terms(coherence, logs.sentence, logs.left, logs.right)
 

@@ -85,9 +85,7 @@ class Origin:
         seed: int,
     ) -> None:
         self.corpus, self.index, self.settings = corpus, index, settings
-        self.context_fit = ContextFit(
-            corpus, index, coherence, generator, settings.fits, settings.window
-        )
+        self.context_fit = ContextFit(corpus, coherence, generator, settings.fits, settings.window)
         self.candidates = Candidates(
             corpus, index, coherence, settings.contexts, settings.retrieve.chunks, seed
         )

@@ -109,7 +109,7 @@ def build_fits(
     asked = {
         "pairs": fingerprint_value([list(pair) for pair in pairs]),
         "contexts": fingerprint_value(screened | {"chunks": settings.retrieve.chunks}),
-        "fits": fingerprint_value(settings.fits.model_dump(include={"pmi", "references"})),
+        "pmi": str(settings.fits.pmi),
     }
     return run.build(fits_stage(name), fill, reads=READS, settings=["seed"], inputs=asked)
 

@@ -21,7 +21,7 @@ from firth.run.console import Progress, progress
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.arrays import Floats, Ints, Singles, ranges
+from firth.text.arrays import Floats, Ints, Singles
 from firth.text.words import words
 
 RETRIEVE = Stage("paper/retrieve", 1, "torch", "firth paper build")
@@ -285,30 +285,6 @@ class ChunkIndex:
         """Return the chunk of each sentence number."""
         return np.searchsorted(self.bounds, sentences, side="right") - 1
 
-    def references(self, corpus: Corpus, positions: Ints, n: int) -> list[list[str]]:
-        """Return at most `n` sentences near each corpus sentence by TF-IDF, from other chunks.
-
-        Only the chunks nearest to the sentence are looked at, 4 for each reference.
-        """
-        near = []
-        centers = corpus.texts(positions)
-        vectors = self._vectors(centers)
-        own = self.chunk_of(positions)
-        for i, screened in enumerate(self.screen(centers, 4 * n + 1)):
-            chunks = screened.chunks[screened.chunks != own[i]]
-            first = np.asarray(self.bounds[chunks])
-            texts = list(
-                dict.fromkeys(corpus.texts(ranges(first, self.bounds[chunks + 1] - first)))
-            )
-            texts = [text for text in texts if text != centers[i]]
-            scores = (self._vectors(texts) @ vectors[i].T).toarray()[:, 0] if texts else []
-            order = np.argsort(-np.asarray(scores), kind="stable")[:n]
-            near.append([texts[place] for place in order.tolist()])
-        return near
-
-    def _vectors(self, texts: Sequence[str]) -> csr_matrix:
-        return weigh(count_ngrams(texts, self._bits), self._idf)
-
     def screen(self, sentences: Sequence[str], n: int) -> list[Screened]:
         """Return the `n` chunks of highest TF-IDF cosine with each sentence.
 
@@ -324,7 +300,8 @@ class ChunkIndex:
         batch = max(1, PRODUCTS_AT_ONCE // widest)
         screened: list[Screened] = []
         for start in range(0, len(sentences), batch):
-            queries = self._vectors(sentences[start : start + batch])
+            counts = count_ngrams(sentences[start : start + batch], self._bits)
+            queries = weigh(counts, self._idf)
             nearest = [_nearest(queries, shard, n) for shard in self._shards]
             for keys in zip(*nearest, strict=True):
                 screened.append(_unpacked(np.sort(np.concatenate(keys))[:n]))

@@ -154,9 +154,6 @@ class FitSettings(Section):
     weights: Weights = Weights()
     pmi: bool = False
     """Subtract from each log-likelihood the same one with the evidence left out."""
-    references: Annotated[int, Field(ge=0, le=64)] = 0
-    """Corpus sentences near the center of a context whose mean is subtracted from each term in it,
-    and from the logit of coherence instead of log p(y=1). 0 is Eq. 3 as printed."""
     measure: Measure = "centered"
     """`cosine` is Eq. 4 as printed. `centered` subtracts the mean of each vector first: Pearson's
     correlation."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from firth.search.near import NEAR, SLACK, Kind
 from firth.text.marks import Mark, marks_of, numbers_in
-from firth.text.rarity import Idf, stop_words
+from firth.text.rarity import ENGLISH_STOP_WORDS
 from firth.text.words import normal_form, stemmer_of, stems
 
 _CLAUSE = 5
@@ -85,7 +85,7 @@ class Reader:
 
     def __init__(self, language: str = "en") -> None:
         self._language, self._stemmer = language, stemmer_of(language)
-        self._stop_words = stop_words(Idf({}, 0, self._stemmer))
+        self._stop_words = ENGLISH_STOP_WORDS if language == "en" else frozenset[str]()
         self._read = lru_cache(1 << 16)(self._read_text)
 
     def _read_text(self, text: str) -> _Read:
@@ -107,10 +107,9 @@ class Reader:
             'differ in opposites (improve, worsen); share exports, soon'
         """
         sides = [
-            [w for stem, w in zip(stems(words, self._stemmer), words, strict=True)
-             if stem not in self._stop_words]
-            for words in (self._read(a).words, self._read(b).words)
-        ]  # fmt: skip
+            [word for word in self._read(text).words if word not in self._stop_words]
+            for text in (a, b)
+        ]
         roots = [stems(side, self._stemmer) for side in sides]
         both = set(roots[0]) & set(roots[1])
         shared = dict.fromkeys(w for w, s in zip(sides[0], roots[0], strict=True) if s in both)

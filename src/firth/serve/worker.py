@@ -62,12 +62,14 @@ class Load:
 
     Attributes:
         requests: Requests in progress, waiting ones included; more are refused with status 429.
+        heavy: The same of requests that another process answers, one at a time.
         batch: Texts of several requests that are encoded together, at most.
         seconds: Time until an answer; after that it is status 504.
         long_seconds: The same for work that reports its progress.
     """
 
     requests: int = 64
+    heavy: int = 8
     batch: int = 256
     seconds: float = 30.0
     long_seconds: float = 1_800.0
@@ -83,7 +85,7 @@ class Worker:
 
     def __init__(self, load: Load, run: Path) -> None:
         self.load = load
-        self.in_progress = 0
+        self.in_progress = self._waiting = 0
         self._thread = ThreadPoolExecutor(1, "firth-requests")
         self._heavy, self._long = Side(run), Side(run)
 
@@ -103,10 +105,20 @@ class Worker:
         return await asyncio.wrap_future(self._thread.submit(work))
 
     async def ask_heavy(self, answer: Answer, request: Any) -> Any:
-        """Return the answer to a heavy request, one at a time; a cancelled one is ended."""
+        """Return the answer to a heavy request, one at a time; a cancelled one is ended.
+
+        Raises:
+            Problem: 429 where too many wait, so that there is room for ordinary ones.
+        """
+        if self._waiting >= self.load.heavy:
+            raise busy("Too many heavy requests are in progress.")
+        self._waiting += 1
         result = None
-        async for line in self._heavy.lines(answer, request):
-            result = line.get("result")
+        try:
+            async for line in self._heavy.lines(answer, request):
+                result = line.get("result")
+        finally:
+            self._waiting -= 1
         return result
 
     async def ask_long(self, answer: Answer, request: Any) -> AsyncIterator[dict[str, Any]]:
