@@ -38,8 +38,7 @@ def repeat(work: Callable[[], object], until: threading.Event) -> threading.Thre
     return thread
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [4, 60])
+@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_ordinary_clients_are_answered_within_a_second(toy_folder: Path, seconds: int) -> None:
     """Explanations that never end, 4 MB of texts, long work, cut requests and slow senders."""
     longest, ended = 0.0, threading.Event()

@@ -14,8 +14,7 @@ IDF = "idf.json"
 _FREQUENT = 0.1
 """A stem in a larger share of the sentences is a stop word in any language. A smaller share would
 remove the subjects of a small corpus: with one in 100, *tax* and *school*."""
-ENGLISH_STOP_WORDS = frozenset(
-    """
+_ENGLISH = """
 a about above across after afterwards again against all almost alone along already also although
 always am among amongst amount an and another any anyhow anyone anything anyway anywhere are
 aren around as at back be became because become becomes becoming been before beforehand behind
@@ -36,8 +35,7 @@ under until up upon us ve very via was wasn we well were weren what whatever whe
 whenever where whereafter whereas whereby wherein whereupon wherever whether which while whither
 who whoever whole whom whose why will with within without would yet you your yours yourself
 yourselves
-""".split()
-)
+"""
 """scikit-learn's English list without the words that carry meaning (Nothman et al. 2018), with the
 remains of contractions."""
 ENGLISH_STOP_WORDS = frozenset(_ENGLISH.split())
