@@ -224,3 +224,8 @@ def test_the_cache_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert cache_folder() == tmp_path
     monkeypatch.delenv("FIRTH_CACHE")
     assert cache_folder() == tmp_path / "xdg" / "firth"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # The user is not known.
+    with pytest.raises(InputError, match="FIRTH_CACHE"):
+        cache_folder()

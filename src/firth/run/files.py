@@ -312,7 +312,16 @@ def check_writable(folder: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloads: `$FIRTH_CACHE`, else `firth` among the user's caches."""
+    """Return the folder of downloads: `$FIRTH_CACHE`, else `firth` among the user's caches.
+
+    Raises:
+        InputError: The user has no home folder, and no variable names another place.
+    """
     if named := os.environ.get("FIRTH_CACHE"):
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firth"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firth"
+    except RuntimeError:
+        raise InputError(
+            "the user has no home folder. Name one for downloads: FIRTH_CACHE"
+        ) from None
