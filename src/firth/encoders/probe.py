@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 
 from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.run.console import complain
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.executor import DEVICE
 from firth.run.files import cache_folder
@@ -86,7 +87,7 @@ def _main(model: str, settings: str, memory: str, seconds: str) -> None:
     try:
         open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
     except BaseException as error:  # noqa: BLE001
-        sys.stderr.write(f"{type(error).__name__}: {first_line(error)}\n")
+        complain(f"{type(error).__name__}: {first_line(error)}")
         sys.exit(_REFUSED if isinstance(error, FirthError) else 1)
 
 
