@@ -1,6 +1,6 @@
 // The web app. Pages are functions that fill <main>; the address after # says which is shown.
 
-const main = document.getElementById("main");
+let main = document.getElementById("main");
 
 /** Make an element: attributes, listeners (onclick) and children. Texts are never parsed. */
 function make(name, attributes = {}, ...children) {
@@ -117,7 +117,7 @@ function rendered(html) {
 }
 
 const pages = {
-  async search(query) {
+  async search(query, main) {
     const results = make("section");
     const fields = [
       ["q", "Query", "search", "Words, a sentence, or more"],
@@ -140,7 +140,7 @@ const pages = {
     });
   },
 
-  async compare(query) {
+  async compare(query, main) {
     const result = make("section");
     const fields = [["text1", "First text", "text"], ["text2", "Second text", "text"]];
     if (!query.get("text1")) {
@@ -153,7 +153,7 @@ const pages = {
     await show(result, async () => rendered((await ask("/api/explain", { text1, text2 })).html));
   },
 
-  async duplicates(query) {
+  async duplicates(query, main) {
     const result = make("section");
     const fields = [["unit", "Compare", "choice", ["sentence", "document"]], ["threshold", "Lowest cosine", "search", "automatic"]];
     main.replaceChildren(form("duplicates", fields, query, "Find duplicates"), result);
@@ -170,7 +170,7 @@ const pages = {
     });
   },
 
-  async documents(query) {
+  async documents(query, main) {
     const result = make("section");
     if (query.get("id")) {
       main.replaceChildren(result);
@@ -196,7 +196,7 @@ const pages = {
     });
   },
 
-  async run() {
+  async run(query, main) {
     const check = make("section");
     const { documents, sentences, held_out, newer, stages, next } = await ask("/api/run");
     const counted = (count, what) => `${count.toLocaleString()} ${what}`;
@@ -213,17 +213,20 @@ const pages = {
   },
 };
 
-/** Show the page that the address names. */
+/** Show the page that the address names. A page that is still waiting keeps the element that this one replaces. */
 async function route() {
   const [name, query] = location.hash.slice(1).split("?");
   const page = name in pages ? name : "search";
   for (const one of document.querySelectorAll("nav a")) {
     one.toggleAttribute("aria-current", one.hash === `#${page}`);
   }
+  const place = main.cloneNode(false);
+  main.replaceWith(place);
+  main = place;
   try {
-    await pages[page](new URLSearchParams(query));
+    await pages[page](new URLSearchParams(query), place);
   } catch (error) {
-    main.replaceChildren(make("p", { class: "problem", role: "alert" }, error.message));
+    place.replaceChildren(make("p", { class: "problem", role: "alert" }, error.message));
   }
 }
 
