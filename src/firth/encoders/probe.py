@@ -22,7 +22,7 @@ PROBED = "FIRTH_PROBED"
 _MEMORY, _MEMORY_A_BYTE = 4 << 30, 24
 """Bytes that any model gets, and for each byte of its weights: four bits become two float32."""
 _SECONDS, _SECONDS_A_GIGABYTE = 60, 120
-"""Seconds of processor time; by the clock a slow disk may take four times as long."""
+"""Seconds of processor time. The wall-clock limit is four times as long, for slow disks."""
 _REFUSED = 3
 """Status of the probe where firth refuses the model: its caller then refuses it too."""
 _TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
