@@ -37,7 +37,8 @@ BLEND = Stage("blend", version=3)
 ENCODED_QUESTIONS = 500
 """Questions that decide about an encoder, at most; it takes a thousand times as long for each."""
 _MANY_SENTENCES = 300_000
-"""From so many on, learned vectors count more. Measured on STSb dev and STS12 with 0.48M sentences."""
+"""From so many on, learned vectors count more: measured on STSb dev and STS12 with 0.48M sentences.
+"""
 _FILE = "blend.json"
 
 
