@@ -58,7 +58,7 @@ def record(
         "seed": seed,
         "commit": _git("rev-parse", "--short", "HEAD"),
         "date": date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "columns": list(columns),
         "rows": {row: [_stored(cell) for cell in cells] for row, cells in rows.items()},
     }
@@ -66,12 +66,12 @@ def record(
 
 
 def shown(cell: Any) -> str:
-    """Return a stored cell as text: `76.7 [74.1, 79.1]`, `1,379`, `0.30` or `–`."""
+    """Return a stored cell as text: `76.7 [74.1, 79.1]`, `1,379`, `0.30` or `-`."""
     if isinstance(cell, dict):
         return str(Estimate(cell["value"], cell["low"], cell["high"], cell["n"]))
     if isinstance(cell, int):
         return f"{cell:,}"
-    return "–" if cell is None else str(cell)
+    return "-" if cell is None else str(cell)
 
 
 def table(name: str) -> str:
