@@ -183,7 +183,8 @@ class SearchSettings(Section):
     """What is indexed for search."""
 
     encoder: str | None = None
-    """Folder or hub name of the encoder of the index. By default the encoder of the run."""
+    """Folder or hub name of the encoder of the index. By default `encoder.model`, or else, and where
+    that is a language model, the encoder that the run builds."""
 
 
 class CalibrationSettings(Section):

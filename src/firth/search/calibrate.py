@@ -29,7 +29,7 @@ from firth.search.calibration import (
     UNMATCHED,
     scripts_of,
 )
-from firth.search.index import INDEX, Index
+from firth.search.index import INDEX, NAMING, Index, named_encoder
 from firth.search.search import UNITS, Search
 from firth.text.arrays import Floats, Ints, starts
 
@@ -54,8 +54,8 @@ def build_calibration(run: Run) -> Outcome:
         InputError: The corpus has fewer than two sentences.
     """
     inputs = {"corpus": Corpus.open(run, "all").digest}
-    reads = [INDEX, *([] if run.settings.search.encoder else [ENCODER])]
-    settings = ["seed", "calibration", "search.encoder"]
+    reads = [INDEX, *([] if named_encoder(run) else [ENCODER])]
+    settings = ["seed", "calibration", *NAMING]
     return run.build(CALIBRATION, _fill, reads=reads, settings=settings, inputs=inputs)
 
 

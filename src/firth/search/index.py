@@ -8,7 +8,7 @@ that came later have rows in a second, small stage.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from os import cpu_count
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
-from firth.encoders.folder import PretrainedFiles
+from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.pretrained import open_encoder
 from firth.encoders.static import ENCODER
 from firth.run.console import Progress, progress
@@ -36,6 +36,7 @@ from firth.run.files import (
 )
 from firth.run.run import Run
 from firth.run.seeds import derive_seed
+from firth.run.settings import EncoderSettings
 from firth.run.stage import SCRATCH, Manifest, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
@@ -45,6 +46,8 @@ from firth.text.words import stemmer_of
 INDEX = Stage("index", 2)
 ADDED = Stage("index-added", 2)
 """Rows of the documents that came after the index was built."""
+NAMING = ("search.encoder", "encoder.model", "encoder.pooling", "encoder.max_tokens")
+"""Settings that decide which encoder the index has, and how it reads."""
 EXACT = 40_000
 """Rows up to which every vector is compared. Beyond, comparing codes first is faster."""
 COMPARED = 1_000
@@ -81,25 +84,25 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
             f"{run.path}: has {len(corpus):,} sentences; an index holds {_MOST_ROWS:,} at most. "
             "Build several runs, each of a part of the documents"
         )
-    inputs = {"corpus": corpus.digest, **_named_encoder(run)}
-    encoder = run.settings.search.encoder or str(run.path / ENCODER.name)
+    inputs = {"corpus": corpus.digest, **_fingerprint(run)}
+    named = named_encoder(run)
+    work = _Encoding(named or str(run.path / ENCODER.name), _reading(run))
     stemmer = stemmer_of(corpus.language)
     seed = derive_seed(run.settings.seed, "index", "codes")
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, np.arange(corpus.n_documents), stemmer)
-        writer.write_vectors(_Encoding(encoder), executor or Local())
+        writer.write_vectors(work, executor or Local())
         vectors = open_mapped(workspace / _VECTORS)
         chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
         rotation = Rotation.fit(vectors[chosen].astype(np.float32), seed)
         write_arrays(workspace / _ROTATION, {"mean": rotation.mean, "matrix": rotation.matrix})
         writer.write_rest(rotation)
-        info = {"encoder": run.settings.search.encoder, "stemmer": stemmer}
+        info = {"encoder": named, "stemmer": stemmer}
         write_json(workspace / _INFO, info)
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
-    settings = ["seed", "search.encoder"]
-    return run.build(INDEX, fill, reads=_reads(run), settings=settings, inputs=inputs)
+    return run.build(INDEX, fill, reads=_reads(run), settings=["seed", *NAMING], inputs=inputs)
 
 
 def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
@@ -123,7 +126,8 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, documents, info["stemmer"])
         encoder = info["encoder"] or str(handed.path / ENCODER.name)
-        writer.write_vectors(_Encoding(encoder), executor or Local(), earlier)
+        work = _Encoding(encoder, _reading(run))
+        writer.write_vectors(work, executor or Local(), earlier)
         writer.write_rest(_rotation(base))
         return {"documents": len(documents), "sentences": int(writer.sizes.sum())}
 
@@ -139,7 +143,7 @@ def check_index(run: Run) -> None:
         DamagedError: The encoder has changed.
     """
     known = run.manifest(INDEX).inputs
-    now = {**run.inputs(*_reads(run)), **_named_encoder(run)}
+    now = {**run.inputs(*_reads(run)), **_fingerprint(run)}
     if any(known.get(name) != digest for name, digest in now.items()):
         raise DamagedError(
             f"{run.path / INDEX.name}: has vectors of another encoder than the run's. Build it "
@@ -147,13 +151,32 @@ def check_index(run: Run) -> None:
         )
 
 
+def named_encoder(run: Run) -> str | None:
+    """Return the pretrained encoder of the index: that of the search, or else that of the run.
+
+    None is the encoder that the run has built. A language model is too slow for all sentences.
+    """
+    model = run.settings.encoder.model
+    if run.settings.search.encoder or model is None:
+        return run.settings.search.encoder
+    return None if PretrainedFiles.find(model).kind is ModelKind.CAUSAL_LM else model
+
+
 def _reads(run: Run) -> list[Stage]:
-    return [] if run.settings.search.encoder else [ENCODER]
+    return [] if named_encoder(run) else [ENCODER]
 
 
-def _named_encoder(run: Run) -> dict[str, str]:
-    """Return the fingerprint of the encoder that the settings name, if they name one."""
-    name = run.settings.search.encoder
+def _reading(run: Run) -> EncoderSettings:
+    """Return the settings with which the encoder of the index reads texts."""
+    given = run.settings.encoder
+    if run.settings.search.encoder:
+        return EncoderSettings()
+    return EncoderSettings(pooling=given.pooling, max_tokens=given.max_tokens)
+
+
+def _fingerprint(run: Run) -> dict[str, str]:
+    """Return the fingerprint of the pretrained encoder of the index, if it has one."""
+    name = named_encoder(run)
     return {"search.encoder": PretrainedFiles.find(name).fingerprint} if name else {}
 
 
@@ -178,9 +201,10 @@ class _Encoding:
     """Work for an executor: texts in, vectors of two bytes a number out."""
 
     encoder: str
+    settings: EncoderSettings
 
     def open(self) -> Callable[[Sequence[str]], Halves]:
-        encoder = open_encoder(self.encoder)
+        encoder = open_encoder(self.encoder, self.settings)
         return lambda texts: encoder.encode(texts).astype(np.float16)
 
 
@@ -216,7 +240,8 @@ class _Writer:
         path, done = self._folder / _VECTORS, self._scratch / _DONE
         count = len(self._sentences)
         if not count:
-            np.save(path, np.empty((0, open_encoder(work.encoder).dimensions), np.float16))
+            width = open_encoder(work.encoder, work.settings).dimensions
+            np.save(path, np.empty((0, width), np.float16))
             return
         vectors = np.load(path, mmap_mode="r+") if done.is_file() and path.is_file() else None
         first = 0 if vectors is None else int(read_json(done))
@@ -315,8 +340,10 @@ class Index:
         dimensions: Length of a vector.
     """
 
-    def __init__(self, corpus: Corpus, folders: Sequence[Path], encoder: str, stemmer: str) -> None:
-        self.corpus, self._encoder = corpus, encoder
+    def __init__(
+        self, corpus: Corpus, folders: Sequence[Path], open_: Callable[[], Encoder], stemmer: str
+    ) -> None:
+        self.corpus, self._open = corpus, open_
         self._rotation = _rotation(folders[0])
         self._parts = parts = [_Part(folder, corpus) for folder in folders]
         self.dimensions = int(parts[0].vectors.shape[1])
@@ -349,7 +376,8 @@ class Index:
         if run.has(ADDED) and run.manifest(ADDED).inputs[INDEX.name] == run.manifest(INDEX).digest:
             folders.append(run.folder(ADDED))
         encoder = info["encoder"] or str(run.folder(ENCODER))
-        return cls(Corpus.open(run, "all"), folders, encoder, info["stemmer"])
+        opened = partial(open_encoder, encoder, _reading(run))
+        return cls(Corpus.open(run, "all"), folders, opened, info["stemmer"])
 
     def __repr__(self) -> str:
         """Return the number of vectors and their length."""
@@ -362,7 +390,7 @@ class Index:
     @cached_property
     def encoder(self) -> Encoder:
         """The encoder of the vectors; opened when it is first used."""
-        return open_encoder(self._encoder)
+        return self._open()
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -23,7 +23,7 @@ from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
-from firth.search.index import Index
+from firth.search.index import Index, named_encoder
 from firth.text.arrays import Floats, Ints, Singles, ranges
 
 Mode = Literal["hybrid", "dense", "lexical"]
@@ -31,8 +31,8 @@ Unit = Literal["sentence", "document"]
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 UNITS: tuple[Unit, ...] = ("sentence", "document")
 DENSE_WEIGHT, NAMED_WEIGHT = 0.75, 2.0
-"""Weight of the cosine of the run's encoder, and of an encoder that `search.encoder` names; BM25
-has weight 1. Chosen on SciFact, CACM, and on titles and sentences that must find their document;
+"""Weight of the cosine of the encoder that the run has built, and of a pretrained one; BM25 has
+weight 1. Chosen on SciFact, CACM, and on titles and sentences that must find their document;
 half or twice as much changes nDCG@10 by less than a point."""
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
@@ -155,7 +155,8 @@ class Search:
     def __init__(self, run: Run, index: Index) -> None:
         self._run, self.index = run, index
         self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
-        self.dense_weight = NAMED_WEIGHT if run.settings.search.encoder else DENSE_WEIGHT
+        self._is_named = named_encoder(run) is not None
+        self.dense_weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Search":
@@ -185,7 +186,7 @@ class Search:
 
         What has no word of the query and no positive cosine is no hit. A query without a known
         word has none either, if the calibration says that nothing answers it. So has a query in a
-        writing system that no document has, unless `search.encoder` names an encoder.
+        writing system that no document has, unless the index has a pretrained encoder.
 
         Args:
             query: A few words, a sentence, or a longer text.
@@ -221,7 +222,7 @@ class Search:
 
     def _is_foreign(self, query: str) -> bool:
         """Return whether no document has text in the writing systems of a query."""
-        if self._run.settings.search.encoder or self.calibration is None:
+        if self._is_named or self.calibration is None:
             return False
         scripts = scripts_of([query])
         return bool(scripts) and not scripts & self.calibration.scripts
