@@ -7,12 +7,10 @@ import json
 import os
 import shlex
 import sqlite3
-import stat
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from itertools import chain, groupby
+from itertools import chain, groupby, takewhile
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -43,20 +41,15 @@ MEMORY = "texts"
 """Source of documents that are no files."""
 
 _SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
-_SYSTEM_FOLDERS = ("/proc", "/sys")
-_SYSTEM_TYPES = ("proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs")
 _UNDATED = "~"
 """It sorts after every date."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a user named, before it is read.
+    """What a user named, before it is read: files in order, or records that are no files.
 
-    Attributes:
-        sources: The files, in order.
-        records: Texts, records or documents that are no files; else None.
-        left_out: Files and folders below the inputs that are not read, and why.
+    `left_out` has the files and folders below the inputs that are not read, and why.
     """
 
     sources: tuple[Source, ...] = ()
@@ -90,13 +83,7 @@ def read_documents(
 
 
 def read_given(given: Given, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
-    """Yield the documents of what `find_inputs` returned, as `read_documents`.
-
-    Args:
-        given: What to read.
-        settings: How records become documents.
-        advance: Called with the number of bytes that were read, for a progress bar.
-    """
+    """Yield the documents of what `find_inputs` returned, as `read_documents`."""
     items = chain(
         chain.from_iterable(read_source(source, settings, advance) for source in given.sources),
         chain.from_iterable(_from_memory(() if given.records is None else given.records, settings)),
@@ -132,28 +119,24 @@ def _grouped(items: Iterable[Item], settings: CorpusSettings) -> Iterator[Item]:
     one last, and each begins a paragraph. A document that would be longer than `max_record_bytes`
     ends before, and another one begins. Records without the field stay documents by themselves.
     """
+    has_documents = has_groups = False
     with contextlib.closing(sqlite3.connect("", isolation_level=None)) as database:
-        database.execute("CREATE TABLE groups (name TEXT PRIMARY KEY, first INTEGER) WITHOUT ROWID")
-        database.execute("CREATE TABLE items (first INTEGER, date TEXT, n INTEGER, item TEXT)")
+        database.execute("CREATE TABLE items (n INTEGER PRIMARY KEY, name, date TEXT, item TEXT)")
         database.execute("BEGIN")
         for n, item in enumerate(items):
-            first, date = n, ""
+            name, date = "", ""
             if isinstance(item, Document):
-                date = item.date or _UNDATED
-                if item.group:
-                    database.execute("INSERT OR IGNORE INTO groups VALUES (?, ?)", (item.group, n))
-                    wanted = "SELECT first FROM groups WHERE name = ?"
-                    (first,) = database.execute(wanted, (item.group,)).fetchone()
-            row = (first, date, n, json.dumps(asdict(item)))
+                name, date = item.group, item.date or _UNDATED
+                has_documents, has_groups = True, has_groups or bool(name)
+            row = (n, name or n, date, json.dumps(asdict(item)))
             database.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
-        has_documents = database.execute("SELECT 1 FROM items WHERE date != ''").fetchone()
-        if has_documents and not database.execute("SELECT 1 FROM groups").fetchone():
+        if has_documents and not has_groups:
             raise InputError(
                 f"corpus.group_by: no record has the field {settings.group_by!r}, or all values of "
                 "it are empty; expected the name of a field that related records have in common"
             )
-        database.execute("CREATE INDEX place ON items (first, date, n)")
-        rows = database.execute("SELECT first, item FROM items ORDER BY first, date, n")
+        order = "min(n) OVER (PARTITION BY name), date, n"
+        rows = database.execute(f"SELECT name, item FROM items ORDER BY {order}")
         for _, members in groupby(rows, key=itemgetter(0)):
             held: list[Document] = []
             size = 0
@@ -278,8 +261,6 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
     path = Path(os.path.expanduser(name))
     if walk.is_in_run(path):
         problems.append(f"{name}: inside the run. Name documents outside of it, or another --run")
-    elif _is_system(path):
-        problems.append(f"{name}: a file of the system; expected documents")
     elif path.is_dir():
         before = len(walk.left_out)
         files, others = walk.files(path)
@@ -292,7 +273,7 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
     elif path.is_file():
         return [(path, _name(path, path))]
     elif os.path.lexists(path):
-        problems.append(f"{path}: {_kind(path)}; expected a file or folder")
+        problems.append(f"{path}: {_what(path)}; expected a file or folder")
     elif not glob.has_magic(name):
         problems.append(f"{name}: no such file or folder")
     else:
@@ -334,10 +315,7 @@ class _Walk:
         def enters(folder: Path) -> bool:
             if pattern and not _matches(folder.relative_to(root).parts, pattern, partly=True):
                 return False
-            real = os.path.realpath(folder)
-            if _is_system(folder):
-                self._leave_out(folder, root, Reason.NOT_A_FILE, "a folder of the system")
-            elif real in seen:
+            if (real := os.path.realpath(folder)) in seen:
                 detail = f"a link to {_utf8(real)}"
                 self._leave_out(folder, root, Reason.READ_ALREADY, detail)
             elif self.is_in_run(folder) or _is_output(folder):
@@ -359,10 +337,10 @@ class _Walk:
                         is_other = not format_of(path) and os.path.exists(path)
                     if is_other:
                         others += 1
-                    elif os.path.isfile(path) and not _is_system(path):
+                    elif os.path.isfile(path):
                         wanted.append(path)
                     else:
-                        self._leave_out(path, root, Reason.NOT_A_FILE, _kind(path))
+                        self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
             while ahead and not enters(ahead[0]):
                 ahead.popleft()
         return sorted(wanted, key=lambda file: file.parts), others
@@ -384,23 +362,6 @@ def _is_output(folder: Path) -> bool:
         return False
 
 
-@cache
-def _system_folders() -> tuple[str, ...]:
-    folders = list(_SYSTEM_FOLDERS)
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-            before, _, after = line.partition(" - ")
-            if after.split()[0] in _SYSTEM_TYPES:
-                folders.append(before.split()[4])
-    return tuple(folders)
-
-
-def _is_system(path: Path) -> bool:
-    """Return whether a path leads to a file system of the kernel, where reading may never end."""
-    real = os.path.realpath(path)
-    return any(real == f or real.startswith(f"{f}/") for f in _system_folders())
-
-
 def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False) -> bool:
     """Return whether path parts match a pattern; with `partly`, could be the start of a match."""
     if not pattern or (partly and not parts):
@@ -412,14 +373,8 @@ def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False)
     return is_match and _matches(parts[1:], pattern[1:], partly)
 
 
-def _kind(path: Path) -> str:
-    if _is_system(path):
-        return "a file of the system"
-    try:
-        kind = stat.filemode(path.stat().st_mode)[0]
-    except OSError as error:
-        return f"it leads nowhere: {error.strerror}"
-    return {"p": "a FIFO", "s": "a socket"}.get(kind, "a device")
+def _what(path: Path) -> str:
+    return "a FIFO, socket or device" if os.path.exists(path) else "a link that leads nowhere"
 
 
 def _utf8(name: str) -> str:
@@ -460,15 +415,8 @@ def _remote(uri: str, problems: list[str]) -> list[tuple[Path, str]]:
     protocol = uri.partition("://")[0]
     try:
         storage, root = fsspec.core.url_to_fs(uri)
-        if glob.has_magic(root):
-            fixed = "/".join(
-                root.split("/")[
-                    : next(n for n, part in enumerate(root.split("/")) if glob.has_magic(part))
-                ]
-            )
-            listed = storage.glob(root, detail=True)
-        else:
-            fixed, listed = root, storage.find(root, detail=True)
+        fixed = "/".join(takewhile(lambda part: not glob.has_magic(part), root.split("/")))
+        listed = (storage.find if fixed == root else storage.glob)(root, detail=True)
     except ImportError:
         extra = {"s3": "s3", "gs": "gcs", "gcs": "gcs"}.get(protocol, protocol)
         raise MissingExtraError(f"{uri}: reading {protocol}://", extra) from None

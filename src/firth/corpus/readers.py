@@ -40,7 +40,8 @@ _FORMATS = {
     ".pdf": "pdf", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json-lines": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_PACKED = (*_OPENERS, ".zst")
 _WHOLE = ("pdf", "parquet")
 """Formats that are not read inside a compressed file."""
 _LIBRARIES = {"html": ("selectolax", "documents", "HTML"), "pdf": ("pypdfium2", "documents", "PDF"),
@@ -60,14 +61,10 @@ _PARQUET_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Source:
-    """A file of documents.
+    """A file of documents, with its format (as `jsonl`) and the extension of its compression.
 
-    Attributes:
-        name: Name of the file in ids, manifests and messages: its path from the folder that the
-            user named, that folder included. It does not depend on where the folder lies.
-        path: Path of the file.
-        format: A value of the table of formats, such as `jsonl`.
-        packing: Extension of the compression, or "".
+    Ids, manifests and messages have its name: its path from the folder that the user named, that
+    folder included. It does not depend on where the folder lies.
     """
 
     name: str
@@ -130,20 +127,16 @@ def read_source(source: Source, settings: CorpusSettings, advance: Advance) -> I
 # --- Lines -------------------------------------------------------------------------------------
 
 
-class _BrokenStreamError(Exception):
-    pass
+class _BrokenError(Exception):
+    """A stream or a row is broken; the arguments are reason and detail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file.
+    """A line of a file, counted from 1, without its end.
 
-    Attributes:
-        number: Counted from 1.
-        content: Its bytes without the line end; empty if it is too long.
-        flaw: None; or TOO_LONG; or TRUNCATED or CORRUPT for the last line, whose `content` is what
-            came before the break.
-        detail: What was found.
+    Its flaw is None; or TOO_LONG, without content; or TRUNCATED or CORRUPT for the last line, whose
+    content is what came before the break.
     """
 
     number: int
@@ -188,43 +181,36 @@ def _split(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Line]:
                 held.clear()
             else:
                 held.append(rest)
-    except _BrokenStreamError as broken:
+    except _BrokenError as broken:
         yield Line(number, b"".join(held), *broken.args)
-        return
-    if size:
-        yield whole(b"")
+    else:
+        if size:
+            yield whole(b"")
 
 
 def _blocks(source: Source, advance: Advance) -> Iterator[bytes]:
-    """Yield unpacked blocks; raise `_BrokenStreamError` after all that could be unpacked."""
+    """Yield unpacked blocks; raise `_BrokenError` after all that could be unpacked."""
     used = 0
     with open(source.path, "rb") as file:
-        unpacked = _zstd(file) if source.packing == ".zst" else _stock(file, source.packing)
+        if source.packing == ".zst":
+            unpacked = _zstd(file)
+        else:
+            stream: Any = _OPENERS[source.packing](file) if source.packing else file
+            unpacked = iter(lambda: stream.read1(_BLOCK), b"")
         while True:
             try:
                 block = next(unpacked, None)
             except EOFError:
                 detail = "the file ends in the middle of packed data"
-                raise _BrokenStreamError(Reason.TRUNCATED, detail) from None
+                raise _BrokenError(Reason.TRUNCATED, detail) from None
             except (OSError, zlib.error, lzma.LZMAError) as error:
                 detail = f"cannot be unpacked further ({error})"
-                raise _BrokenStreamError(Reason.CORRUPT, detail) from None
+                raise _BrokenError(Reason.CORRUPT, detail) from None
             if block is None:
                 return
             yield block
             advance(file.tell() - used)
             used = file.tell()
-
-
-def _stock(file: Any, packing: str) -> Iterator[bytes]:
-    opened = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
-    stream: Any = file
-    if packing == ".gz":
-        stream = gzip.GzipFile(fileobj=file, mode="rb")
-    elif packing:
-        stream = opened[packing](file)
-    while block := stream.read1(_BLOCK):
-        yield block
 
 
 def _zstd(file: Any) -> Iterator[bytes]:
@@ -306,18 +292,27 @@ def _not_utf8(error: UnicodeDecodeError) -> str:
 
 def _read_page(source: str, lines: Iterator[Line], limit: int) -> Iterator[Item]:
     """Yield one document for an HTML file; the part before a break is kept."""
+    page, problem = _whole(source, lines, limit, "corpus.max_record_bytes")
+    if problem is not None:
+        yield problem
+    if problem is None or problem.reason is not Reason.TOO_LONG:
+        yield from read_html(source, page, limit)
+
+
+def _whole(
+    source: str, lines: Iterator[Line], limit: int, remedy: str
+) -> tuple[bytes, Problem | None]:
+    """Return a file up to a break, and what is wrong with it; it must not exceed the limit."""
     held, size = [], 0
     for line in lines:
-        flaw, detail = line.flaw, line.detail
         size += len(line.content) + 1
-        if size > limit:
-            flaw, detail = Reason.TOO_LONG, f"over {limit:,} bytes (corpus.max_record_bytes)"
-        if flaw is not None:
-            yield Problem(source, line.number, flaw, detail)
-        if flaw is Reason.TOO_LONG:
-            return
         held.append(line.content)
-    yield from read_html(source, b"\n".join(held), limit)
+        if size > limit:
+            detail = f"over {limit:,} bytes ({remedy})"
+            return b"", Problem(source, line.number, Reason.TOO_LONG, detail)
+        if line.flaw is not None:
+            return b"\n".join(held), Problem(source, line.number, line.flaw, line.detail)
+    return b"\n".join(held), None
 
 
 # --- JSON --------------------------------------------------------------------------------------
@@ -328,22 +323,15 @@ def _read_json_lines(
 ) -> Iterator[Item]:
     """Yield one record for each line; a line of white space is none."""
     for line in lines:
-        items = list(_from_json(line, source, settings)) if line.content.strip() else []
+        items: list[Item] = []
+        if line.content.strip():
+            value = _parsed(line.content, source, line.number)
+            items = list(_from_json(value, source, line.number, settings))
         # With a flaw, only a record that was whole just before the break is kept.
         if line.flaw is None or any(isinstance(item, Document) for item in items):
             yield from items
         if line.flaw is not None:
             yield Problem(source, line.number, line.flaw, line.detail)
-
-
-def _from_json(line: Line, source: str, settings: CorpusSettings) -> Iterator[Item]:
-    value = _parsed(line.content, source, line.number)
-    if isinstance(value, Problem):
-        yield value
-    elif isinstance(value, dict):
-        yield from record_of(value, source, line.number, settings)
-    else:
-        yield _no_object(value, source, line.number, settings)
 
 
 def _parsed(content: bytes, source: str, line: int) -> Any:
@@ -355,9 +343,15 @@ def _parsed(content: bytes, source: str, line: int) -> Any:
         return Problem(source, line, Reason.BROKEN_JSON, str(error))
 
 
-def _no_object(value: object, source: str, line: int, settings: CorpusSettings) -> Problem:
-    detail = f"got {type(value).__name__}, expected an object with field {settings.text_field!r}"
-    return Problem(source, line, Reason.NOT_AN_OBJECT, detail)
+def _from_json(value: object, source: str, line: int, settings: CorpusSettings) -> Iterator[Item]:
+    if isinstance(value, Problem):
+        yield value
+    elif isinstance(value, dict):
+        yield from record_of(value, source, line, settings)
+    else:
+        what = f"got {type(value).__name__}, expected an object"
+        detail = f"{what} with field {settings.text_field!r}"
+        yield Problem(source, line, Reason.NOT_AN_OBJECT, detail)
 
 
 def _read_json(source: str, lines: Iterator[Line], settings: CorpusSettings) -> Iterator[Item]:
@@ -365,26 +359,13 @@ def _read_json(source: str, lines: Iterator[Line], settings: CorpusSettings) -> 
 
     Records are numbered from 1, as lines are.
     """
-    held, size = [], 0
-    for line in lines:
-        size += len(line.content) + 1
-        if line.flaw is not None or size > _LARGEST_JSON:
-            reason = line.flaw or Reason.TOO_LONG
-            yield Problem(source, line.number, reason, line.detail or "use JSON lines (.jsonl)")
-            return
-        held.append(line.content)
-    value = _parsed(b"\n".join(held), source, 0)
-    if isinstance(value, Problem):
-        yield value
-        return
+    content, problem = _whole(source, lines, _LARGEST_JSON, "use JSON lines, .jsonl")
+    value = problem or _parsed(content, source, 0)
     if isinstance(value, dict) and not set(text_fields(settings)) & set(value):
         arrays = [each for each in value.values() if isinstance(each, list)]
         value = arrays[0] if len(arrays) == 1 else value
     for number, record in enumerate(value if isinstance(value, list) else [value], 1):
-        if isinstance(record, dict):
-            yield from record_of(record, source, number, settings)
-        else:
-            yield _no_object(record, source, number, settings)
+        yield from _from_json(record, source, number, settings)
 
 
 # --- Tables ------------------------------------------------------------------------------------
@@ -400,7 +381,7 @@ def _read_table(source: Source, lines: Iterator[Line], settings: CorpusSettings)
     """
     header: list[str] | None = None
     for line, row in _Rows(lines, source.format == "csv", settings.max_record_bytes):
-        if isinstance(row, _BrokenRowError):
+        if isinstance(row, _BrokenError):
             yield Problem(source.name, line, *row.args)
             if header is None:
                 return
@@ -414,10 +395,6 @@ def _read_table(source: Source, lines: Iterator[Line], settings: CorpusSettings)
         else:
             record = dict(zip(header, row, strict=True))
             yield from record_of(record, source.name, line, settings)
-
-
-class _BrokenRowError(Exception):
-    pass
 
 
 class _Rows:
@@ -435,15 +412,15 @@ class _Rows:
         self._break = 0
         csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
 
-    def __iter__(self) -> Iterator[tuple[int, list[str] | _BrokenRowError]]:
+    def __iter__(self) -> Iterator[tuple[int, list[str] | _BrokenError]]:
         while (first := self._next()) is not None:
             used = [first]
             try:
                 if first.flaw is not None:
-                    raise _BrokenRowError(first.flaw, first.detail)
+                    raise _BrokenError(first.flaw, first.detail)
                 if first.content:
                     yield first.number, self._row(used)
-            except _BrokenRowError as broken:
+            except _BrokenError as broken:
                 self._break = max(self._break, used[-1].number)
                 self._given_back.extendleft(reversed(used[1:]))
                 yield first.number, broken
@@ -456,13 +433,13 @@ class _Rows:
             try:
                 row = next(csv.reader(self._text(used), strict=True))
             except csv.Error as error:
-                raise _BrokenRowError(Reason.BROKEN_ROW, str(error)) from None
+                raise _BrokenError(Reason.BROKEN_ROW, str(error)) from None
         else:
             row = _decoded(used[0]).split("\t")
         self._fields = self._fields or len(row)
         if len(row) != self._fields:
             detail = f"{len(row)} fields, the first row has {self._fields}"
-            raise _BrokenRowError(Reason.BROKEN_ROW, detail)
+            raise _BrokenError(Reason.BROKEN_ROW, detail)
         return row
 
     def _text(self, used: list[Line]) -> Iterator[str]:
@@ -471,17 +448,17 @@ class _Rows:
         size = len(used[0].content)
         if used[0].number < self._break:
             detail = f"a quote is not closed, as in the lines before; they break at {self._break}"
-            raise _BrokenRowError(Reason.BROKEN_ROW, detail)
+            raise _BrokenError(Reason.BROKEN_ROW, detail)
         while (line := self._next()) is not None:
             used.append(line)
             size += len(line.content) + 1
             if line.flaw is not None:
-                raise _BrokenRowError(Reason.BROKEN_ROW, f"in quotes at line {line.number}")
+                raise _BrokenError(Reason.BROKEN_ROW, f"in quotes at line {line.number}")
             if size > self._max_bytes:
                 detail = f"a quote is not closed within {self._max_bytes:,} bytes"
-                raise _BrokenRowError(Reason.TOO_LONG, detail)
+                raise _BrokenError(Reason.TOO_LONG, detail)
             yield _decoded(line) + "\n"
-        raise _BrokenRowError(Reason.BROKEN_ROW, "a quote is never closed")
+        raise _BrokenError(Reason.BROKEN_ROW, "a quote is never closed")
 
 
 def _decoded(line: Line) -> str:
