@@ -108,7 +108,7 @@ def test_an_unchanged_document_is_not_split_again(
     assert (summary.added, summary.replaced, summary.removed) == (1, 0, 0)
     corpus = Corpus.open(run)
     assert corpus.keys.tolist()[:5] == keys
-    assert corpus.document_source(0) == ("a.jsonl", 2)
+    assert (corpus.document(0).source, corpus.document(0).line) == ("a.jsonl", 2)
 
 
 @pytest.mark.parametrize("change", [{"language": "de"}, {"fields": ("n",)}, {"min_words": 4}])

@@ -62,7 +62,6 @@ def test_a_corpus_equals_its_documents(
     assert corpus.document_bounds.tolist() == [0, *np.cumsum([sum(d) for d in documents])]
     assert corpus.paragraph_bounds.tolist() == [0, *np.cumsum([n for d in documents for n in d])]
     assert corpus.n_documents == len(documents)
-    assert corpus.n_paragraphs == sum(map(len, documents))
     assert corpus.document_ids() == [row["id"] for row in rows]
     assert corpus.document_titles() == [row["title"] for row in rows]
     assert corpus.document_dates() == [row["date"] for row in rows]
@@ -98,10 +97,8 @@ def test_numbers_out_of_range_are_refused(tmp_path: Path) -> None:
                 call(wrong)
         with pytest.raises(IndexError, match="expected 0 to 2"):
             corpus.texts([0, wrong])
-    calls = [corpus.document_source, corpus.document_fields]
-    for call in calls:
-        with pytest.raises(IndexError, match="expected 0 to 1"):
-            call(2)
+    with pytest.raises(IndexError, match="expected 0 to 1"):
+        corpus.document(2)
 
 
 def test_documents_have_places_and_fields(tmp_path: Path) -> None:
@@ -112,12 +109,12 @@ def test_documents_have_places_and_fields(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_bytes(json_lines(rows))
     paths = [tmp_path / f"{name}.jsonl" for name in names]
     corpus, _ = built(tmp_path / "run", paths, fields=("tag",))
-    files = [corpus.document_source(d)[0] for d in range(corpus.n_documents)]
+    files = [corpus.document(d).source for d in range(corpus.n_documents)]
     expected = [sorted(set(files)).index(file) for file in files]
     assert expected != sorted(expected)  # the premise
     assert corpus.source_numbers().tolist() == expected
-    assert corpus.document_source(4) == (f"{names[1]}.jsonl", 2)
-    assert corpus.document_fields(4) == {"tag": ("1", "x")}
+    known = corpus.document(4)
+    assert (known.source, known.line, known.fields) == (f"{names[1]}.jsonl", 2, {"tag": ("1", "x")})
     assert corpus.fields == ("tag",)
 
 
@@ -149,7 +146,7 @@ def test_an_open_corpus_stays_as_it_was(tmp_path: Path) -> None:
     calls: list[Callable[[], object]] = [
         corpus.document_ids,
         lambda: corpus.text(1),
-        lambda: corpus.document_source(1),
+        lambda: corpus.document(1),
     ]
     for call in calls:
         with pytest.raises(InputError, match="replaced or removed since"):

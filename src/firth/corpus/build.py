@@ -125,7 +125,7 @@ def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> 
     return summary
 
 
-def add_documents(run: Run, inputs: Inputs, executor: Executor | None = None) -> CorpusSummary:
+def add_documents(run: Run, inputs: Inputs) -> CorpusSummary:
     """Add documents, or replace those with the same id: all of them or none.
 
     Raises:
@@ -134,7 +134,7 @@ def add_documents(run: Run, inputs: Inputs, executor: Executor | None = None) ->
     """
     given = find_inputs(inputs, run.path)
     with run.locked(), _finished(run) as store:
-        return _read_into(run, store, given, executor, whole=False)
+        return _read_into(run, store, given, None, whole=False)
 
 
 def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
@@ -429,10 +429,9 @@ class _Call:
         if not (movable and self._settings.held_out_fraction):
             return {}
         rows = self._store.sketches(whole=self._whole)
+        numbers = sibling_groups([sketch for sketch, _, _ in rows]).tolist()
         groups: dict[int, list[tuple[str, int]]] = {}
-        for group, (_, id, part, _) in zip(
-            sibling_groups([row[3] for row in rows]).tolist(), rows, strict=True
-        ):
+        for group, (_, id, part) in zip(numbers, rows, strict=True):
             groups.setdefault(group, []).append((id, part))
         may_move, siblings = set(movable), dict[str, list[str]]()
         for members in groups.values():

@@ -219,11 +219,6 @@ class Corpus:
         counts = np.array([len(blob) // 4 for blob in blobs], np.int64)
         return np.concatenate(([0], ends + np.repeat(self.document_bounds[:-1], counts)))
 
-    @property
-    def n_paragraphs(self) -> int:
-        """Number of paragraphs."""
-        return len(self.paragraph_bounds) - 1
-
     def usual_sentences(self) -> Ints:
         """Return the sentences of `corpus.min_words` to `corpus.max_words` words, ascending."""
         low, high = self._limits
@@ -263,15 +258,11 @@ class Corpus:
             contexts.append(Context(around[: center - low], around[center - low + 1 :]))
         return contexts
 
-    def positions(self, window: int | None = None) -> Ints:
-        """Return the usual sentences that have neighbors on each side in their document.
-
-        Args:
-            window: Number of neighbors on each side. By default one is enough.
-        """
+    def positions(self, window: int = 1) -> Ints:
+        """Return the usual sentences that have `window` neighbors on each side, ascending."""
         low, high = self._limits
         fits = (self.word_counts >= low) & (self.word_counts <= high)
-        for offset in range(1 if window is None else window):
+        for offset in range(window):
             fits[np.minimum(self.document_bounds[:-1] + offset, len(self) - 1)] = False
             fits[np.maximum(self.document_bounds[1:] - 1 - offset, 0)] = False
         return np.flatnonzero(fits)
@@ -292,27 +283,13 @@ class Corpus:
 
     def document(self, d: int) -> Document:
         """Return what is known of document `d`; its text is left empty."""
-        columns = "id, title, date, source, line, fields"
-        id, title, date, source, line, fields = self._row(d, columns)
-        return Document(id, "", title, date, fields_of(fields), source, line)
-
-    def document_source(self, d: int) -> tuple[str, int]:
-        """Return the file of document `d`, and the line in it where the document begins."""
-        source, line = self._row(d, "source, line")
-        return source, line
-
-    def document_fields(self, d: int) -> dict[str, tuple[str, ...]]:
-        """Return the values of the kept fields of document `d`."""
-        return fields_of(self._row(d, "fields")[0])
-
-    def _row(self, d: int, columns: str) -> tuple[Any, ...]:
         if not 0 <= d < self.n_documents:
             raise IndexError(f"got document {d}, expected 0 to {self.n_documents - 1}")
-        rows = self._ask(f"SELECT {columns} FROM documents WHERE key = ?", (int(self.keys[d]),))
-        if not rows:
+        query = "SELECT id, title, date, source, line, fields FROM documents WHERE key = ?"
+        if not (rows := self._ask(query, (int(self.keys[d]),))):
             raise self._changed()
-        row: tuple[Any, ...] = rows[0]
-        return row
+        id, title, date, source, line, fields = rows[0]
+        return Document(id, "", title, date, fields_of(fields), source, line)
 
     def source_numbers(self) -> npt.NDArray[np.int32]:
         """Return the number of each document's file, in the order of the files' names."""
@@ -324,13 +301,7 @@ class Corpus:
         return tuple(self._meta("fields", []))
 
     def documents_where(self, condition: str) -> Ints:
-        """Return the documents that fulfil a filter, ascending (`store.parse_filter`).
-
-        Raises:
-            InputError: The filter is not valid, or names a field that is not kept.
-
-        Example: `date >= 2020 and section = 'news'`.
-        """
+        """Return the documents that fulfil a filter, ascending; see `store.parse_filter`."""
         sql, values = parse_filter(condition, self.fields)
         keys = [key for (key,) in self._ask(f"SELECT key FROM documents WHERE {sql}", values)]
         return np.flatnonzero(np.isin(self.keys, np.array(keys, np.int64)))

@@ -62,8 +62,7 @@ class Stored:
         text: The sentences, joined by line feeds.
         counts: Words of each sentence, as little-endian uint16.
         paragraphs: End of each paragraph in sentences, as little-endian uint32.
-        sentences: Number of sentences.
-        words: Number of words.
+        sentences, words: Numbers of both.
         sketch: Sketch of the words (`firth.corpus.siblings`).
     """
 
@@ -153,12 +152,7 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
 class Store:
     """A store that is written by one process, which holds the lock of the run.
 
-    Args:
-        path: The database; it is made where it does not exist.
-
-    Attributes:
-        database: The connection.
-        is_empty: Whether it holds no documents.
+    The database is made where it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -166,8 +160,6 @@ class Store:
         self._first = int(self.meta("next_key", 1))
         self._next = self._one("SELECT max(key) FROM incoming WHERE key >= ?", self._first)
         self._next = self._first if self._next is None else self._next + 1
-        self.is_empty = self._one("SELECT 1 FROM documents LIMIT 1") is None
-        self._has_removed = self._one("SELECT 1 FROM removed LIMIT 1") is not None
 
     def __enter__(self) -> "Store":
         return self
@@ -215,10 +207,8 @@ class Store:
 
     def digest_of(self, id: str) -> bytes | None:
         """Return the digest of the document with an id that readers see."""
-        if self.is_empty:
-            return None
-        found: bytes | None = self._one("SELECT digest FROM documents WHERE id = ?", id)
-        return found
+        digest: bytes | None = self._one("SELECT digest FROM documents WHERE id = ?", id)
+        return digest
 
     def form_of(self, id: str) -> bytes:
         """Return the normal form's digest of the document with an id that readers see."""
@@ -227,8 +217,8 @@ class Store:
 
     def staged_id(self, form: bytes) -> str | None:
         """Return the id of the staged document whose text has a normal form."""
-        found: str | None = self._one("SELECT id FROM incoming WHERE form = ?", form)
-        return found
+        id: str | None = self._one("SELECT id FROM incoming WHERE form = ?", form)
+        return id
 
     def is_staged(self, id: str) -> bool:
         """Return whether a document with an id is staged."""
@@ -236,9 +226,7 @@ class Store:
 
     def is_removed(self, id: str) -> bool:
         """Return whether a user removed the document with an id."""
-        return self._has_removed and (
-            self._one("SELECT 1 FROM removed WHERE id = ?", id) is not None
-        )
+        return self._one("SELECT 1 FROM removed WHERE id = ?", id) is not None
 
     def stage(self, stored: Stored, part: int, added: bool) -> None:
         """Stage a document that is new, or replaces the one with its id."""
@@ -283,14 +271,14 @@ class Store:
         row = self.database.execute(f"SELECT total(part), count(*) FROM ({both})").fetchone()
         return int(row[0]), row[1]
 
-    def sketches(self, *, whole: bool) -> list[tuple[int, str, int, bytes]]:
-        """Return key, id, part and sketch of the documents that will be there, by key."""
+    def sketches(self, *, whole: bool) -> list[tuple[bytes, str, int]]:
+        """Return sketch, id and part of the documents that will be there, by key."""
         others = "added = 1 AND" if whole else ""
         query = (
-            "SELECT key, id, part, sketch FROM incoming UNION ALL SELECT key, id, part, sketch "
+            "SELECT sketch, id, part, key FROM incoming UNION ALL SELECT sketch, id, part, key "
             f"FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming) ORDER BY key"
         )
-        return self.database.execute(query).fetchall()
+        return [row[:3] for row in self.database.execute(query)]
 
     def is_field_staged(self, name: str) -> bool:
         """Return whether a staged document has a value of a field."""

@@ -5,6 +5,7 @@ the store no longer has is masked by its key, so that removing documents builds 
 that came later have rows in a second, small stage.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ def check_index(run: Run) -> None:
     if any(known.get(name) != digest for name, digest in now.items()):
         raise DamagedError(
             f"{run.path / INDEX.name}: has vectors of another encoder than the run's. Build it "
-            f"again: {INDEX.command} --run {run.path}"
+            f"again: {INDEX.command} --run {shlex.quote(str(run.path))}"
         )
 
 
@@ -295,7 +296,7 @@ class _Writer:
         """Yield the title of each document with the values of its fields."""
         titles, fields = self._corpus.document_titles(), bool(self._corpus.fields)
         for document in self._documents.tolist():
-            values = self._corpus.document_fields(document).values() if fields else ()
+            values = self._corpus.document(document).fields.values() if fields else ()
             yield " ".join([titles[document], *(value for some in values for value in some)])
 
 

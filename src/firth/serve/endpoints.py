@@ -141,15 +141,15 @@ def document(model: Model, request: schemas.DocumentRequest) -> Plain:
     """Return a document with its sentences."""
     corpus = Corpus.open(model.run, "all")
     number = _document(model, request.id)
-    source, line = corpus.document_source(number)
+    known = corpus.document(number)
     start, end = corpus.document_bounds[number : number + 2].tolist()
     return {
         "id": request.id,
-        "title": corpus.document_titles()[number],
-        "source": source,
-        "line": line,
-        "date": corpus.document_dates()[number],
-        "fields": {name: list(values) for name, values in corpus.document_fields(number).items()},
+        "title": known.title,
+        "source": known.source,
+        "line": known.line,
+        "date": known.date,
+        "fields": {name: list(values) for name, values in known.fields.items()},
         "sentences": corpus.texts(np.arange(start, end)),
     }
 
