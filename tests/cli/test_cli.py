@@ -1,6 +1,7 @@
 """The command line: each command on a toy run, as text and as JSON, and its errors."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,11 @@ def test_text_and_json(arguments: tuple[object, ...], toy_folder: Path) -> None:
 
 
 def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
-    """Build, add, search, write results, remove, report; the only run of a folder is found."""
+    """Build, add, search, write results, remove, report; the only run of a folder is found.
+
+    Nothing that is written can be read by others where the umask says so.
+    """
+    before = os.umask(0o077)
     lines = "".join(json.dumps(one) + "\n" for one in toy_documents(20))
     (tmp_path / "docs.jsonl").write_text(lines)
     settings = ("--set", "words.min_count=2", "--set", "words.dimensions=16")
@@ -87,6 +92,8 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
     assert "kb" in compared
     again = output("build", "-q", cwd=tmp_path)
     assert "up to date" in again
+    os.umask(before)
+    assert not [path for path in tmp_path.rglob("*") if path.stat().st_mode & 0o077]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +104,9 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
         (("search", "ship", "--run", "RUN", "--where", "color = 'red'"), "section"),
         (("search", " ", "--run", "RUN"), "query"),
         (("search", b"ship \xff".decode(errors="surrogateescape"), "--run", "RUN"), "UTF-8"),
+        (("search", "RUN", "--run", "ship"), "ship: not a run"),
+        (("search", "ship", "--run", "a b; c"), "--run 'a b; c'"),
+        (("remove", b"doc \xff".decode(errors="surrogateescape"), "--run", "RUN"), "UTF-8"),
         (("build", "nothing.txt", "--run", "new"), "nothing.txt"),
         (("build", "demo:speeches", "--run", ""), "--run"),
         (("build", "demo:speeches", "--run", "new", "--set", "words.dimension=3"), "dimensions"),
@@ -119,9 +129,10 @@ def test_errors_are_one_message(
     assert (tmp_path / "FILE").read_text() == "mine"
 
 
-def test_a_closed_pipe_is_no_error(toy_folder: Path) -> None:
-    """A reader that goes away ends the command without a traceback."""
-    command = f"{sys.executable} -m firth search ship --run {toy_folder} --top 50 -q | true"
+@pytest.mark.parametrize("closed", ["| true", ">&-", "> /dev/full"])
+def test_output_that_nobody_takes_is_no_traceback(closed: str, toy_folder: Path) -> None:
+    """A reader that goes away, a closed stream, and a full disk."""
+    command = f"{sys.executable} -m firth search ship --run {toy_folder} --top 50 -q {closed}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
 

@@ -37,6 +37,7 @@ REFUSED = {
     "another backbone": ("config.json", with_key("backbone", "resnet50"), "backbone 'resnet50'"),
     "a folder that is made": (BERT, with_key("model_kwargs", {"offload_folder": "x"}), "offload_"),
     "a pattern for names": (BERT, with_key("model_args", {"key_mapping": {"(a+)+$": ""}}), "key_m"),
+    "a length that is none": ("tokenizer_config.json", with_key("model_max_length", "x"), "number"),
     "a method by name": (BERT, with_key("modality_config", {"text": {"method": "save"}}), "'save'"),
 }  # fmt: skip
 
@@ -95,6 +96,20 @@ def test_ordinary_settings_are_not_refused(tiny_encoder: Path, edited: Edited) -
     harmless = {"attn_implementation": "sdpa", "torch_dtype": "float32"}
     model = edited(tiny_encoder, BERT, with_key("model_args", harmless))
     assert open_encoder(str(model)).encode(["a ship"]).shape == (1, 12)
+
+
+def test_a_length_or_a_module_that_does_not_fit_is_one_message(
+    tiny_encoder: Path, edited: Edited
+) -> None:
+    """A length beyond the network's own matters for texts beyond it only."""
+    model = edited(tiny_encoder, BERT, with_key("max_seq_length", 10**12))
+    expected = open_encoder(str(tiny_encoder)).encode(["a ship"])
+    assert np.array_equal(open_encoder(str(model)).encode(["a ship"]), expected)
+    with pytest.raises(InputError, match="Expected texts that it can read"):
+        open_encoder(str(model)).encode(["ship " * 500])
+    model = edited(tiny_encoder, "2_Dense/config.json", with_key("module_output_name", "x"))
+    with pytest.raises(InputError, match="cannot be opened"):
+        open_encoder(str(model)).encode(["a ship"])
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,24 @@ def test_files_put_into_a_stage_are_not_replaced_with_it(tmp_path: Path) -> None
     assert not build(tmp_path, Builder(), x=2).reused
 
 
+@pytest.mark.parametrize(("mask", "expected"), [(0o077, 0o600), (0o022, 0o644)])
+def test_the_umask_decides_who_may_read(tmp_path: Path, mask: int, expected: int) -> None:
+    """Also of a file that a library writes for its owner alone."""
+
+    def fill(workspace: Path) -> Mapping[str, Any]:
+        (workspace / "private").touch(0o600)
+        (workspace / "ordinary").touch()
+        return {}
+
+    before = os.umask(mask)
+    try:
+        execute(tmp_path / "toy", wanted(x=1), fill)
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "toy").iterdir()}
+    assert modes == {expected}
+
+
 def test_a_link_or_a_file_in_place_of_a_stage_is_refused(tmp_path: Path) -> None:
     """Neither is a folder that firth wrote, wherever the link leads."""
     (tmp_path / "elsewhere").mkdir()

@@ -95,19 +95,6 @@ def executor_of(workers: int, ray: str | None) -> "Executor":
     return Processes(workers) if workers > 1 else Local()
 
 
-def text_argument(text: str, name: str) -> str:
-    """Return a text of the command line.
-
-    Raises:
-        InputError: It is not UTF-8.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{name}: {text!r} is not valid UTF-8; expected text") from None
-    return text
-
-
 def start(quiet: bool) -> None:
     """Apply the options that every command has."""
     set_quiet(quiet)

@@ -16,7 +16,6 @@ from firth.cli.options import (
     run_folder,
     say_json,
     start,
-    text_argument,
 )
 from firth.run.console import say
 from firth.run.errors import InputError
@@ -153,4 +152,4 @@ def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tupl
         return [(row["sentence1"], row["sentence2"]) for _, row in table.records]
     if text1 is None or text2 is None:
         raise InputError("expected two texts, or --pairs-file FILE")
-    return [(text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2"))]
+    return [(text1, text2)]

@@ -17,7 +17,6 @@ from firth.cli.options import (
     say_json,
     show,
     start,
-    text_argument,
 )
 from firth.run.console import say, wrapped
 from firth.run.errors import InputError
@@ -52,7 +51,7 @@ def search(
     from firth.search.calibration import NOTHING
 
     model = load(run_folder(run))
-    hits = model.search(text_argument(query, "QUERY"), top=top, mode=mode, unit=unit, where=where)
+    hits = model.search(query, top=top, mode=mode, unit=unit, where=where)
     if as_json:
         plain = {"query": query, **hits.as_dict()}
         if explain:

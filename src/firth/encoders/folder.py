@@ -31,6 +31,7 @@ _DEPTH = 4
 _GROWTH, _LAYERS = 1_000, 1_000
 """A normalizer may make a text so many times as long; a network may have so many layers."""
 _COUNTS_LAYERS = re.compile(r"(num|n)_.*layers?|n_layer|.*_layers")
+_LENGTHS = ("max_seq_length", "model_max_length")
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
 _ARGUMENTS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
 _HARMLESS = {
@@ -249,6 +250,8 @@ def _key_problems(key: str, value: Any, file: str) -> Iterator[str]:
         yield f"{key} {value:.80} is not from torch"
     elif _COUNTS_LAYERS.fullmatch(key) and isinstance(value, int) and value > _LAYERS:
         yield f"{key} is {value:,}; expected {_LAYERS:,} at most"
+    elif key in _LENGTHS and not isinstance(value, int | float | None):
+        yield f"{key} is {value!r:.80}; expected a number"
     elif key.endswith("attn_implementation") and "/" in str(value):
         yield f"{key} {value!r:.80} is code of the hub"
     elif key == "tokenizer_class" and is_text and "." in value:

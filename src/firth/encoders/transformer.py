@@ -63,7 +63,8 @@ class TransformerEncoder(PretrainedEncoder):
         return vectors
 
     def _read(self, texts: list[str]) -> Any:
-        return self.model.encode(texts, show_progress_bar=False)
+        vectors = self.model.encode(texts, show_progress_bar=False)
+        return vectors.reshape(len(texts), self.dimensions)
 
     def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
         import torch

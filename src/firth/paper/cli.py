@@ -20,7 +20,6 @@ from firth.cli.options import (
     say_json,
     show,
     start,
-    text_argument,
 )
 from firth.run.console import say, table
 from firth.run.errors import require
@@ -117,8 +116,7 @@ def explain(
     from firth.paper.origin import Origin
 
     origin = Origin.open(opened_with(run_folder(run), None, changes or []))
-    pair = text_argument(text1, "TEXT1"), text_argument(text2, "TEXT2")
-    explanation = origin.explain(*pair).top(top)
+    explanation = origin.explain(text1, text2).top(top)
     if out is not None:
         explanation.save(out, force)
     show(explanation.as_dict(), as_json, str(explanation))
@@ -139,7 +137,7 @@ def contexts(
     from firth.paper.origin import Origin
 
     origin = Origin.open(opened_with(run_folder(run), None, changes or []))
-    (chosen,) = origin.context_sets([text_argument(text, "TEXT")])
+    (chosen,) = origin.context_sets([text])
     fits = chosen.terms.fit(origin.settings.fits.weights)
     names, documents = origin.corpus.document_ids(), origin.corpus.document_of(chosen.positions)
     around = origin.corpus.contexts(chosen.positions[:top], origin.settings.window)
