@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix, load_npz, save_npz, vstack
 
 from firth.corpus.corpus import Corpus
@@ -24,7 +23,7 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.arrays import Floats, Ints, Singles
 from firth.text.words import words
 
-RETRIEVE = Stage("paper/retrieve", 1, "torch", "firth paper build")
+RETRIEVE = Stage("paper/retrieve", 2, "torch", "firth paper build")
 BLOCK_WORDS = 200_000
 """Words that are read at once (one chunk at least)."""
 SHARD_POSTINGS = 1 << 23
@@ -32,7 +31,7 @@ SHARD_POSTINGS = 1 << 23
 PRODUCTS_AT_ONCE = 1 << 22
 """Scores held for one batch of sentences and one shard: with chunk numbers, 32 MiB."""
 
-Keys = npt.NDArray[np.uint64]
+_PARTS = ("buckets", "starts", "chunks", "weights")
 _TABLE, _IDF, _BOUNDS = "index.json", "idf.npy", "chunk_bounds.npy"
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
@@ -121,7 +120,7 @@ def weigh(counts: csr_matrix, idf: Floats) -> csr_matrix:
 def build_index(run: Run) -> Outcome:
     """Build the index of the chunks of a run, as its settings `paper.retrieve` say.
 
-    Peak memory is that of one shard, about 35 bytes a posting (300 MB), of three numbers a bucket,
+    Peak memory is that of one shard, about 35 bytes a posting (300 MB), of two numbers a bucket,
     and 16 bytes a chunk. The disk briefly holds the counts a second time.
     """
     settings, corpus = run.wing("paper", PaperSettings).retrieve, Corpus.open(run)
@@ -157,7 +156,7 @@ def _fill(corpus: Corpus, bounds: Ints, bits: int, workspace: Path) -> Mapping[s
             bar.advance(last - first)
     idf, shard_chunks = smooth_idf(frequency, n_chunks), []
     for number, counts in enumerate(_shards(paths)):
-        write_shard(workspace, number, weigh(counts, idf))
+        _write_shard(workspace, number, weigh(counts, idf))
         shard_chunks.append(counts.shape[0])
     np.save(workspace / _IDF, idf)
     np.save(workspace / _BOUNDS, bounds)
@@ -201,16 +200,19 @@ def _shards(paths: Sequence[Path]) -> Iterator[csr_matrix]:
         yield vstack(parts, format="csr")
 
 
-def write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
-    """Write the weighted rows (chunks × buckets) of a shard in inverted form."""
-    columns = rows.tocsc()
-    parts = {
-        "starts": columns.indptr.astype(np.int32),
-        "chunks": columns.indices.astype(np.int32),
-        "weights": columns.data.astype(np.float32),
-    }
-    for name, values in parts.items():
-        np.save(folder / f"shard-{number:04d}-{name}.npy", values)
+def inverted(rows: csr_matrix) -> tuple[Ints, csr_matrix]:
+    """Return the buckets that occur in weighted rows, ascending, and the postings of each."""
+    columns = rows.T.tocsr()
+    buckets = np.flatnonzero(np.diff(columns.indptr))
+    return buckets, columns[buckets]
+
+
+def _write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
+    buckets, postings = inverted(rows)
+    parts = (buckets, postings.indptr, postings.indices, postings.data)
+    for name, values in zip(_PARTS, parts, strict=True):
+        kind = np.float32 if name == "weights" else np.int32
+        np.save(folder / f"shard-{number:04d}-{name}.npy", values.astype(kind))
 
 
 # Queries
@@ -220,10 +222,12 @@ def write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
 class Shard:
     """The postings of consecutive chunks from `first_chunk` on.
 
-    `postings` has shape (buckets, chunks): row f holds the weight of bucket f in each chunk.
+    `postings` has shape (buckets, chunks): row k holds the weight of `buckets[k]` in each chunk.
+    Buckets that occur in no chunk have no row.
     """
 
     first_chunk: int
+    buckets: Ints
     postings: csr_matrix
 
 
@@ -271,13 +275,13 @@ class ChunkIndex:
             MissingStageError: The run has none.
         """
         folder = run.folder(RETRIEVE)
-        idf, shards, first = np.load(folder / _IDF), [], 0
+        idf, shards, first = np.load(folder / _IDF, mmap_mode="r"), [], 0
         for number, chunks in enumerate(read_json(folder / _TABLE)["shard_chunks"]):
-            parts = [
-                np.load(folder / f"shard-{number:04d}-{part}.npy", mmap_mode="r")
-                for part in ("weights", "chunks", "starts")
-            ]
-            shards.append(Shard(first, csr_matrix(tuple(parts), shape=(len(idf), chunks))))
+            buckets, starts, columns, weights = (
+                np.load(folder / f"shard-{number:04d}-{part}.npy", mmap_mode="r") for part in _PARTS
+            )
+            postings = csr_matrix((weights, columns, starts), shape=(len(buckets), chunks))
+            shards.append(Shard(first, buckets, postings))
             first += chunks
         return cls(idf, shards, np.load(folder / _BOUNDS, mmap_mode="r"))
 
@@ -303,30 +307,29 @@ class ChunkIndex:
             counts = count_ngrams(sentences[start : start + batch], self._bits)
             queries = weigh(counts, self._idf)
             nearest = [_nearest(queries, shard, n) for shard in self._shards]
-            for keys in zip(*nearest, strict=True):
-                screened.append(_unpacked(np.sort(np.concatenate(keys))[:n]))
+            for parts in zip(*nearest, strict=True):
+                chunks = np.concatenate([one.chunks for one in parts])
+                screened.append(_best(chunks, np.concatenate([one.scores for one in parts]), n))
         return screened
 
 
-def _nearest(queries: csr_matrix, shard: Shard, n: int) -> list[Keys]:
-    """Return keys of the `n` nearest chunks of one shard for each query, in any order."""
-    product, nearest = queries @ shard.postings, []
-    for first, last in pairwise(product.indptr):
-        keys = _packed(product.indices[first:last], product.data[first:last], shard.first_chunk)
-        nearest.append(np.partition(keys, n - 1)[:n] if len(keys) > n else keys)
-    return nearest
+def _nearest(queries: csr_matrix, shard: Shard, n: int) -> list[Screened]:
+    """Return the `n` nearest chunks of one shard for each query."""
+    rows = np.searchsorted(shard.buckets, queries.indices)
+    known = rows < np.searchsorted(shard.buckets, queries.indices, side="right")
+    starts = np.concatenate(([0], np.cumsum(known)))[queries.indptr]
+    shape = (queries.shape[0], len(shard.buckets))
+    product = csr_matrix((queries.data[known], rows[known], starts), shape) @ shard.postings
+    return [
+        _best(product.indices[a:b].astype(np.int64) + shard.first_chunk, product.data[a:b], n)
+        for a, b in pairwise(product.indptr)
+    ]
 
 
-def _packed(chunks: npt.NDArray[np.integer], scores: Singles, first_chunk: int) -> Keys:
-    """Pack score and chunk into a number that sorts by descending score, then ascending chunk.
-
-    The bits of positive floats are in the order of their values.
-    """
-    falling = np.uint64(0xFFFFFFFF) - scores.view(np.uint32).astype(np.uint64)
-    return (falling << np.uint64(32)) | (chunks.astype(np.uint64) + np.uint64(first_chunk))
-
-
-def _unpacked(keys: Keys) -> Screened:
-    falling = (keys >> np.uint64(32)).astype(np.uint32)
-    scores = (np.uint32(0xFFFFFFFF) - falling).view(np.float32)
-    return Screened((keys & np.uint64(0xFFFFFFFF)).astype(np.int64), scores)
+def _best(chunks: Ints, scores: Singles, n: int) -> Screened:
+    """Return the `n` best chunks; of equal scores the lower number comes first."""
+    if len(scores) > n:
+        kept = scores >= np.partition(scores, -n)[-n]
+        chunks, scores = chunks[kept], scores[kept]
+    order = np.lexsort((chunks, -scores))[:n]
+    return Screened(chunks[order], scores[order])

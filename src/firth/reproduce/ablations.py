@@ -99,11 +99,13 @@ class Fits:
         length = contexts if selection == "random" else 2 * contexts
         changes = {"size": contexts, "shortlist": length, "selection": selection}
         varied = VariedRun.of(run, {"paper": {"contexts": changes}})
-        name = f"sts-b-{len(rated.data.rows)}-seed-{rated.seed}-{selection}-{length}"
+        data, paper = rated.data, varied.wing("paper", PaperSettings)
+        parts = [data.name, data.split, len(data.rows), "seed", rated.seed, selection, length]
+        name = "-".join(map(str, [*parts, "pmi"] if paper.fits.pmi else parts))
         build_fits(varied, name, rated.data.pairs)
         self.profiles: list[PairProfile] = read_fits(varied, name)
         self.rated, self.origin, self.size = rated, Origin.open(varied), contexts
-        self.weights: Weights = varied.wing("paper", PaperSettings).fits.weights
+        self.weights: Weights = paper.fits.weights
 
     def kept(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
         """Return the contexts of each pair, chosen by some weights."""
