@@ -1,147 +1,243 @@
-"""SIGKILL at random times: the same command again ends with the same bytes, and loses nothing."""
+"""SIGKILL at random times: the same command again ends with the same bytes, and loses nothing.
+
+The campaign: `FIRTH_KILLS=20 FIRTH_SEED=1 python -m pytest -m slow tests/test_kills.py`. It writes
+the table of docs/benchmarks/reliability.md.
+"""
 
 import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.conftest import TOY_SETTINGS, toy_documents
 
-BUILD = """
+SEED = int(os.environ.get("FIRTH_SEED", "1"))
+KILLS = int(os.environ.get("FIRTH_KILLS", "20"))
+CHILD = """
 import sys
-from pathlib import Path
-from tests.conftest import TOY_SETTINGS, toy_documents
-from firth.model import build
-build(toy_documents(), sys.argv[1], **TOY_SETTINGS)
+import firth.cli.main, firth.evaluation.evaluate, firth.pipeline, firth.search.clean
+import firth.search.documents, firth.search.vectors
+if "train" in sys.argv:
+    import sentence_transformers
+    from firth.train import adapt, distill, finetune
+    adapt._CHECKPOINT_STEPS = distill._CHECKPOINT_STEPS = finetune._CHECKPOINT_STEPS = 5
+print("ready", flush=True)
+firth.cli.main.main()
 """
-ADD = """
-import sys
-from tests.conftest import toy_documents
-from firth.model import load
-load(sys.argv[1]).add(toy_documents(60)[40:])
-"""
-REPLACE = """
-import sys
-from tests.conftest import toy_documents
-from firth.model import load
-load(sys.argv[1]).add([{**one, "text": "A new text. " + one["text"]} for one in toy_documents(5)])
-"""
-REMOVE = """
-import sys
-from firth.model import load
-load(sys.argv[1]).remove([f"doc-{n}" for n in range(0, 40, 2)])
-"""
-DISTILL = """
-import sys
-from firth.train.distill import distill
-distill(sys.argv[1], base="static", epochs=1)
-"""
-ROOT = Path(__file__).parent.parent
+"""Says when the work begins: a kill during imports would show nothing."""
 
 
-def command(code: str, folder: Path) -> list[str]:
-    """Return a command that runs some code on a run."""
-    return [sys.executable, "-c", code, str(folder)]
+def without_index(folder: Path) -> None:
+    shutil.rmtree(folder / "run" / "index")
 
 
-def run_until_it_ends(
-    code: str, folder: Path, rng: random.Random, longest: float, kills: int
-) -> int:
-    """Run a command, kill it at random times, and let it end at last; return the kills."""
-    killed = 0
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    while True:
-        process = subprocess.Popen(
-            command(code, folder), stderr=subprocess.PIPE, text=True, env=environment
-        )
-        try:
-            _, errors = process.communicate(
-                timeout=rng.uniform(0.2, longest) if killed < kills else None
-            )
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            killed += 1
-            continue
-        assert process.returncode == 0, errors
-        return killed
+def without_run(folder: Path) -> None:
+    shutil.copy(folder / "run" / "config.yaml", folder / "toy.yaml")
+    shutil.rmtree(folder / "run")
 
 
-def stages(folder: Path) -> dict[str, object]:
-    """Return the manifest of each stage."""
-    return {
-        str(path.parent.relative_to(folder)): json.loads(path.read_text())
-        for path in folder.rglob("manifest.json")
-    }
+@dataclass(frozen=True)
+class Command:
+    """A command of firth that works in a folder, and what is done to the folder first."""
+
+    words: str
+    prepare: Callable[[Path], None] = Path.exists
+
+
+COMMANDS = {
+    "build": Command("build docs.jsonl --run run --config toy.yaml", without_run),
+    "index": Command("build --run run", without_index),
+    "add": Command("add new.jsonl --run run"),
+    "replace": Command("add changed.jsonl --run run"),
+    "remove": Command("remove --ids-file ids.txt --run run"),
+    "encode": Command("encode docs.jsonl --run run --out vectors.npy"),
+    "evaluate": Command("evaluate run baseline:ngrams@run --task pairs.tsv --out scores.json"),
+    "duplicates": Command("duplicates --run run --out cleaned.jsonl"),
+    "train distill": Command("train distill --run run --base static --set distill.epochs=2"),
+    "train finetune": Command("train finetune run/encoder --data pairs.tsv --out out --epochs 9"),
+    "train adapt": Command("train adapt run/encoder --run run --out out --set adapt.steps=60"),
+}
+
+@pytest.fixture(scope="module")
+def start(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the toy run and the files that the commands read."""
+    folder = tmp_path_factory.mktemp("start")
+    shutil.copytree(toy_folder, folder / "run")
+    old, new = toy_documents(), toy_documents(60)[40:]
+    changed = [{**one, "text": f"A new text. {one['text']}"} for one in old[:9]]
+    for name, records in (("docs", old), ("new", new), ("changed", changed)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(lines)
+    (folder / "ids.txt").write_text("".join(f"doc-{n}\n" for n in range(0, 40, 2)))
+    sentences = [one["text"].split(".")[0] for one in old]
+    rows = [f"{a}\t{b}\t{n % 6}\n" for n, (a, b) in enumerate(zip(sentences, sentences[1:]))]
+    (folder / "pairs.tsv").write_text("sentence1\tsentence2\tscore\n" + "".join(rows))
+    return folder
+
+
+def begin(words: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a command, and return when its work begins."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, *words.split(), "-q"], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n", process.communicate()
+    return process
+
+
+def end(process: subprocess.Popen[str], seconds: float | None = None) -> bool:
+    """Wait for the end of a command; return whether it came in time. It must succeed."""
+    try:
+        _, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    assert process.returncode == 0, errors
+    return True
 
 
 def documents(folder: Path) -> list[tuple[object, ...]]:
-    """Return what the store has of each document."""
-    with sqlite3.connect(folder / "corpus.db") as database:
+    """Return what the store has of each document, with the keys that the index names."""
+    if not (folder / "run" / "corpus.db").exists():
+        return []
+    with sqlite3.connect(folder / "run" / "corpus.db") as database:
         return database.execute(
-            "SELECT id, title, date, text FROM documents JOIN texts USING (key) ORDER BY id"
+            "SELECT key, id, title, date, text FROM documents JOIN texts USING (key) ORDER BY key"
         ).fetchall()
 
 
-def leftovers(folder: Path) -> list[str]:
-    """Return hidden files and workspaces that should be gone."""
-    return [path.name for path in folder.rglob(".*") if path.name != ".lock"]
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file, hidden ones included; documents stand for the database."""
+    files = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock" and not path.name.startswith("corpus.db")
+    }
+    return {**files, "corpus.db": repr(documents(folder)).encode()}
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.slow)])
-def test_a_killed_build_ends_with_the_same_bytes(
-    kills: int, toy_folder: Path, tmp_path: Path
-) -> None:
-    """Every stage has the manifest, and so the bytes, of an undisturbed build."""
-    folder = tmp_path / "run"
-    assert run_until_it_ends(BUILD, folder, random.Random(kills), 2.5, kills) >= 1
-    assert stages(folder) == stages(toy_folder)
-    assert documents(folder) == documents(toy_folder)
-    assert leftovers(folder) == []
+def interrupt(
+    command: Command,
+    start: Path,
+    place: Path,
+    count: int,
+    rng: random.Random,
+    send: Callable[[subprocess.Popen[str]], None] = subprocess.Popen.kill,
+) -> dict[str, int]:
+    """Interrupt a command `count` times; each interrupted folder is continued until it ends.
 
-
-@pytest.mark.parametrize("code", [ADD, REPLACE, REMOVE], ids=["add", "replace", "remove"])
-@pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.slow)])
-def test_documents_are_never_lost(kills: int, code: str, toy_folder: Path, tmp_path: Path) -> None:
-    """After each kill the store has the old documents or the new ones; the same call ends equal."""
-    undisturbed, folder = (
-        Path(shutil.copytree(toy_folder, tmp_path / name)) for name in ("undisturbed", "run")
-    )
-    old = documents(folder)
-    subprocess.run(command(code, undisturbed), check=True, cwd=ROOT)
-    new = documents(undisturbed)
+    Returns:
+        Number of interruptions, of those that left a folder between start and end, and of folders
+        that ended, all of them with the bytes of the undisturbed command.
+    """
+    before = Path(shutil.copytree(start, place / "before"))
+    command.prepare(before)
+    undisturbed = Path(shutil.copytree(before, place / "undisturbed"))
+    process, began = begin(command.words, undisturbed), time.monotonic()
+    end(process)
+    whole = time.monotonic() - began
+    old, new, store = contents(before), contents(undisturbed), documents(before)
     assert old != new
-    rng = random.Random(kills)
-    for _ in range(kills):
-        process = subprocess.Popen(command(code, folder), cwd=ROOT, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.3, 3))
-        process.kill()
-        process.wait()
-        assert documents(folder) in (old, new)
-    if documents(folder) == old:
-        subprocess.run(command(code, folder), check=True, cwd=ROOT)
-    assert documents(folder) == new
+    counts = {"kills": 0, "midway": 0, "ended": 0}
+    while counts["kills"] < count:
+        folder = Path(shutil.copytree(before, place / f"trial-{counts['ended']}"))
+        while True:
+            process = begin(command.words, folder)
+            if counts["kills"] == count or end(process, rng.uniform(0, whole)):
+                end(process)
+                break
+            send(process)
+            process.communicate()
+            counts["kills"] += 1
+            counts["midway"] += contents(folder) not in (old, new)
+            assert documents(folder) in (store, documents(undisturbed))
+        found = contents(folder)
+        assert {name for name in found if found[name] != new.get(name)} == set()
+        assert found.keys() == new.keys()
+        counts["ended"] += 1
+        shutil.rmtree(folder)
+    return counts
+
+
+@pytest.mark.parametrize(("name", "kills"), [("build", 3), ("add", 2), ("evaluate", 2)])
+def test_a_killed_command_ends_with_the_same_bytes(
+    name: str, kills: int, start: Path, tmp_path: Path
+) -> None:
+    """Killed at random times and called again, with nothing lost and nothing left behind."""
+    interrupt(COMMANDS[name], start, tmp_path, kills, random.Random(kills))
+
+
+@pytest.fixture(scope="module")
+def counted() -> Iterator[dict[str, dict[str, int]]]:
+    """Counts of each command; when all are there, they become the table of the page."""
+    counts: dict[str, dict[str, int]] = {}
+    yield counts
+    if counts.keys() == COMMANDS.keys():
+        from benchmarks.figures import record
+
+        rows = {name: [*counts[name].values(), "equal"] for name in COMMANDS}
+        totals = [sum(each[key] for each in counts.values()) for key in ("kills", "midway", "ended")]
+        record(
+            "kills",
+            ["command", "kills", "midway", "ended", "bytes"],
+            {**rows, "all": [*totals, "equal"]},
+            command=f"FIRTH_KILLS={KILLS} FIRTH_SEED={SEED} pytest -m slow tests/test_kills.py",
+            data=f"{len(toy_documents())} documents made by tests/conftest.py",
+            seed=SEED,
+        )
 
 
 @pytest.mark.slow
-def test_a_killed_distillation_ends_with_the_same_bytes(toy_folder: Path, tmp_path: Path) -> None:
-    """Training continues from its checkpoints to the same weights."""
-    undisturbed, folder = (
-        Path(shutil.copytree(toy_folder, tmp_path / name)) for name in ("undisturbed", "run")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_campaign(
+    name: str, start: Path, tmp_path: Path, counted: dict[str, dict[str, int]]
+) -> None:
+    """Every command that writes."""
+    counted[name] = interrupt(
+        COMMANDS[name], start, tmp_path, KILLS, random.Random(f"{SEED} {name}")
     )
-    subprocess.run(command(DISTILL, undisturbed), check=True, cwd=ROOT)
-    assert run_until_it_ends(DISTILL, folder, random.Random(7), 12, 10) >= 1
-    assert stages(folder) == stages(undisturbed)
+
+
+def pause(process: subprocess.Popen[str]) -> None:
+    """Stop a process for a moment, and let it end."""
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("send", [pause, lambda process: process.send_signal(signal.SIGINT)])
+@pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_interrupted_and_paused_builds_end_with_the_same_bytes(
+    count: int, send: Callable[[subprocess.Popen[str]], None], start: Path, tmp_path: Path
+) -> None:
+    """Ctrl+C, and a machine that sleeps, at random times of all stages."""
+    interrupt(COMMANDS["build"], start, tmp_path, count, random.Random(count), send)
+
+
+def test_a_clock_that_is_set_back_changes_nothing(start: Path, tmp_path: Path) -> None:
+    """Times of files decide nothing: what has not changed is not built again, and what has is."""
+    folder = Path(shutil.copytree(start, tmp_path / "set-back"))
+    for path in (folder / "run").rglob("*"):
+        os.utime(path, (2**32, 2**32))
+    before = contents(folder)
+    end(begin("build docs.jsonl --run run", folder))
+    assert contents(folder) == before
+    (folder / "new.jsonl").touch()
+    os.utime(folder / "new.jsonl", (0, 0))
+    end(begin("add new.jsonl --run run", folder))
+    assert len(documents(folder)) == len(toy_documents(60))
 
 
 def test_the_settings_of_the_toy_run_are_those_of_the_fixture(toy_folder: Path) -> None:
     """The premise of this file: what the commands build is what the fixture built."""
     text = (toy_folder / "config.yaml").read_text()
     assert f"dimensions: {TOY_SETTINGS['words']['dimensions']}" in text
-    assert len(documents(toy_folder)) == len(toy_documents())

@@ -59,12 +59,3 @@ def test_explanations_are_printed_and_written(folder: Path, tmp_path: Path) -> N
     assert out.read_text().startswith("<!")
     value = json.loads(invoke("explain", *PAIR, "--run", str(folder), "--json").stdout)
     assert value["score"] == pytest.approx(sum(row["contribution"] for row in value["rows"]))
-
-
-def test_contexts_are_listed(folder: Path) -> None:
-    """Best first; as many as asked for in text, and as JSON."""
-    value = json.loads(invoke("contexts", PAIR[0], "--run", str(folder), "--json").stdout)
-    fits = [context["fit"] for context in value["contexts"]]
-    assert value["size"] == len(fits) >= 2
-    assert fits == sorted(fits, reverse=True)
-    assert invoke("contexts", PAIR[0], "--run", str(folder), "--top", "2").stdout.count("[…]") == 2

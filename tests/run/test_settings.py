@@ -1,6 +1,8 @@
 """Settings: one file describes a run, and all its problems are named at once."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from firth.run.settings import (
     SHOWN,
     Settings,
     change_settings,
+    derive_seed,
     load_settings,
     parse_changes,
     parse_settings,
@@ -173,3 +176,13 @@ def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> 
     with pytest.raises(ConfigError) as caught:
         parse_settings({"corpus": {"zz": 3}}, "test")
     assert "did you mean" not in str(caught.value)
+
+
+def test_seeds_are_fixed_and_differ_by_purpose() -> None:
+    """Another number or name gives another seed, the same ones the same in every process."""
+    seeds = {derive_seed(*names) for names in ((13,), (14,), (13, "words"), (13, "words", 1))}
+    assert len(seeds) == 4
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    code = "from firth.run.settings import derive_seed; print(derive_seed(13, 'words', 1))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    assert int(printed) == derive_seed(13, "words", 1) == 1_678_798_740_314_119_500

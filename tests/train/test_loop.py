@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from firth.run.errors import DamagedError, InputError
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.train import loop
 from firth.train.loop import Best, History, Schedule, in_parts, train
 

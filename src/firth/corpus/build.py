@@ -25,7 +25,7 @@ from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.files import fingerprint_value, write_text
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.language import AUTO, UNKNOWN, language_of_texts
 from firth.text.sentences import split_paragraphs
 from firth.text.words import normal_form, word_count, words

@@ -23,8 +23,7 @@ from firth.corpus.numbered import WordSentences
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays
-from firth.run.seeds import derive_seed
-from firth.run.settings import WordSettings
+from firth.run.settings import WordSettings, derive_seed
 from firth.text.arrays import Ints, Singles, starts
 
 Runs = tuple[Ints, Ints]

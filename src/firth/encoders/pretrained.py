@@ -20,8 +20,7 @@ from firth.encoders.words import WORDS, BagEncoder, WordSpace
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, read_json, remove_tree, write_arrays, write_json
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import EncoderSettings
+from firth.run.settings import EncoderSettings, derive_seed
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
 from firth.text.arrays import Floats
 from firth.text.words import stemmer_of

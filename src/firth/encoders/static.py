@@ -20,8 +20,7 @@ from firth.encoders.words import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays, write_json, write_text
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import DistillSettings
+from firth.run.settings import DistillSettings, derive_seed
 from firth.run.stage import Stage
 from firth.text.arrays import Floats, Singles
 from firth.text.marks import numbers_in, numerals_of

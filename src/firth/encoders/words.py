@@ -20,7 +20,7 @@ from firth.encoders.encoder import WordStates
 from firth.encoders.learning import learn
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.arrays import Floats, Singles, unit
 from firth.text.rarity import Idf, fit_idf

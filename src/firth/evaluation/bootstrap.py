@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.arrays import Floats
 
 Statistic = Callable[[Floats], Floats]

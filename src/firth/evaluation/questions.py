@@ -22,8 +22,7 @@ from firth.run.console import note, plural
 from firth.run.errors import DamagedError
 from firth.run.files import write_text
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import Settings
+from firth.run.settings import Settings, derive_seed
 from firth.run.stage import Outcome, Stage
 from firth.text.arrays import Ints
 from firth.text.words import normal_form

@@ -25,7 +25,7 @@ from firth.evaluation.files import (
 )
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
 from firth.run.errors import InputError
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import TextPair
 from firth.text.words import normal_form

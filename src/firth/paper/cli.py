@@ -17,11 +17,10 @@ from firth.cli.options import (
     Workers,
     executor_of,
     run_folder,
-    say_json,
     show,
     start,
 )
-from firth.run.console import say, table
+from firth.run.console import table
 from firth.run.errors import require
 from firth.run.run import opened_with
 
@@ -120,39 +119,3 @@ def explain(
     if out is not None:
         explanation.save(out, force)
     show(explanation.as_dict(), as_json, str(explanation))
-
-
-@app.command()
-def contexts(
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False)],
-    run: RunFolder = None,
-    changes: Changes = None,
-    top: Top = 10,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """List the contexts into which a text fits best: its context set C_s (§3.3)."""
-    start(quiet)
-    require("torch", "torch", _METHOD)
-    from firth.paper.origin import Origin
-
-    origin = Origin.open(opened_with(run_folder(run), None, changes or []))
-    (chosen,) = origin.context_sets([text])
-    fits = chosen.terms.fit(origin.settings.fits.weights)
-    names, documents = origin.corpus.document_ids(), origin.corpus.document_of(chosen.positions)
-    around = origin.corpus.contexts(chosen.positions[:top], origin.settings.window)
-    rows = [
-        {
-            "fit": float(fits[i]),
-            "position": int(chosen.positions[i]),
-            "document": names[int(documents[i])],
-            "left": " ".join(context.left),
-            "right": " ".join(context.right),
-        }
-        for i, context in enumerate(around)
-    ]
-    if as_json:
-        say_json({"text": text, "size": len(chosen.positions), "contexts": rows})
-        return
-    for row in rows:
-        say(f"fit {row['fit']:.3f}  {row['document']}\n  {row['left']}\n  […]\n  {row['right']}\n")

@@ -47,10 +47,6 @@ class Terms:
                 total += weight * getattr(self, name).astype(np.float64)
         return total
 
-    def named(self, index: int) -> dict[str, float]:
-        """Return the terms of one pair by name."""
-        return {name: float(getattr(self, name)[index]) for name in TERMS}
-
     @classmethod
     def concatenate(cls, parts: Sequence["Terms"]) -> "Terms":
         """Join terms."""
@@ -161,10 +157,10 @@ class PairProfile:
 
 
 def compare(v1: Floats, v2: Floats, measure: Measure) -> float:
-    """Return sim(s1, s2) from v_{s1} and v_{s2}, (|C|,) each: Eq. 4, or its centerd form.
+    """Return sim(s1, s2) from v_{s1} and v_{s2}, (|C|,) each: Eq. 4, or its centered form.
 
     Raw fits are negative log-probabilities of similar size, so that all cosines are near 1.
-    Centering removes the common level. Where a vector has no variation (centerd) or is 0 (cosine),
+    Centering removes the common level. Where a vector has no variation (centered) or is 0 (cosine),
     the similarity is 0, unless both vectors are equal, when it is 1. Sums are correctly rounded:
     neither the order of the sentences nor that of the contexts changes the result.
     """
@@ -180,27 +176,6 @@ def contributions(v1: Floats, v2: Floats, measure: Measure) -> Floats:
     if norm:
         return products / norm
     return np.full(len(v1), compare(v1, v2, measure) / max(1, len(v1)))
-
-
-def influences(v1: Floats, v2: Floats, measure: Measure, groups: Ints) -> Floats:
-    """Return the similarity over all contexts minus that without each one, (n,).
-
-    Args:
-        v1: v_{s1}, (|C|,).
-        v2: v_{s2}, (|C|,).
-        measure: The form of Eq. 4.
-        groups: The context of each column, from 0 to n - 1, (|C|,). A context with several columns
-            is removed from all of them at once.
-
-    Returns:
-        Positive where the context raised the similarity. The influence of a single context is the
-        whole similarity.
-    """
-    whole, n = compare(v1, v2, measure), int(groups.max()) + 1
-    if n == 1:
-        return np.array([whole])
-    kept = (groups != group for group in range(n))
-    return whole - np.array([compare(v1[keep], v2[keep], measure) for keep in kept])
 
 
 def _products(v1: Floats, v2: Floats, measure: Measure) -> tuple[Floats, float]:

@@ -10,12 +10,12 @@ from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import Candidates, choose
 from firth.paper.fits import (
+    TERMS,
     ContextFit,
     ContextSet,
     PairProfile,
     Terms,
     contributions,
-    influences,
 )
 from firth.paper.generator import GENERATOR, Generator
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
@@ -180,12 +180,8 @@ class Origin:
     def explain(self, text1: str, text2: str) -> Explanation:
         """Return the score of a pair with its contexts, those that add most first.
 
-        The contributions of the contexts sum to the score. The details of a context are:
-
-        - `influence`, the score minus the score without the context;
-        - `position`, the number of the corpus sentence in it;
-        - `chosen_for`: 1 or 2 for one of the sentences, 3 for both;
-        - the terms of both fits, such as `left1` and `left2`.
+        The contributions of the contexts sum to the score. The details of a context are `position`,
+        its sentence number in the corpus, and the terms of both fits, such as `left1` and `left2`.
         """
         weights, measure = self.settings.fits.weights, self.settings.fits.measure
         (profile,) = self.profiles(checked([(text1, text2)]))
@@ -194,20 +190,13 @@ class Origin:
             profile.positions, return_index=True, return_inverse=True
         )
         added = np.bincount(where, contributions(v1, v2, measure), minlength=len(positions))
-        moved = influences(v1, v2, measure, where)
-        first_set, second_set = profile.set1.positions, profile.set2.positions
-        chosen = np.isin(positions, first_set) + 2 * np.isin(positions, second_set)
         documents, names = self.corpus.document_of(positions), self.corpus.document_ids()
         around = self.corpus.contexts(positions, self.settings.window)
         shares, both = [], profile.terms
         for i, c in enumerate(first.tolist()):
-            details = {
-                "influence": float(moved[i]),
-                "position": float(positions[i]),
-                "chosen_for": float(chosen[i]),
-            }
+            details = {"position": float(positions[i])}
             for side, terms in enumerate(both, start=1):
-                details |= {f"{name}{side}": value for name, value in terms.named(c).items()}
+                details |= {f"{name}{side}": float(getattr(terms, name)[c]) for name in TERMS}
             shares.append(
                 ContextShare(
                     text=f"{' '.join(around[i].left)} […] {' '.join(around[i].right)}",

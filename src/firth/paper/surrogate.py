@@ -20,8 +20,7 @@ from firth.paper.settings import PaperSettings, SurrogateSettings
 from firth.run.errors import InputError
 from firth.run.files import write_text
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import DistillSettings
+from firth.run.settings import DistillSettings, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.arrays import Floats, Ints
 from firth.text.pairs import TextPair

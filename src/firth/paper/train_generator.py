@@ -27,7 +27,7 @@ from firth.paper.transformer import ContextTransformer, Shape, mixture_loss
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.arrays import Ints, ranges
 from firth.train.loop import History, Schedule, build_together, rank, train

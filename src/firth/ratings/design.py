@@ -20,7 +20,7 @@ import numpy as np
 from firth.ratings.records import SMALLEST, Tuple, write_tuples
 from firth.run.console import progress
 from firth.run.errors import InputError
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.arrays import Ints
 
 _PROPOSALS, _IN_VAIN = 150_000, 50

@@ -21,8 +21,7 @@ from firth.ratings.sentences import (
 )
 from firth.run.console import progress
 from firth.run.errors import InputError
-from firth.run.seeds import derive_seed
-from firth.run.settings import Section
+from firth.run.settings import Section, derive_seed
 from firth.text.arrays import Floats, Ints
 
 _TRIES = 200

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from firth.ratings.answers import Judgements, to_scores
 from firth.run.console import progress
 from firth.run.errors import InputError
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.arrays import Floats
 
 SPLITS = 1_000

@@ -23,8 +23,7 @@ from pydantic import Field
 from firth.ratings.records import Annotation, Gold, Item, Tuple
 from firth.run.errors import FirthError, InputError
 from firth.run.files import claim_file, fingerprint_value
-from firth.run.seeds import derive_seed
-from firth.run.settings import Section
+from firth.run.settings import Section, derive_seed
 
 LONGEST_NAME = 64
 _SCHEMA = "1"

@@ -14,7 +14,7 @@ from firth.run.console import escaped
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.scorer import render
 from firth.scorer.explanation import Explanation
 from firth.scorer.scorer import Scorer

@@ -34,7 +34,7 @@ from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
 from firth.run.console import quiet_libraries
 from firth.run.files import read_json
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import Stage
 from firth.text.arrays import Floats
 

@@ -19,8 +19,7 @@ from firth.reproduce.settings import ReproduceSettings, VectorSettings, printed
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import Section
+from firth.run.settings import Section, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.pairs import CosineScorer, PairScorer
 

@@ -23,7 +23,7 @@ from firth.run.console import Progress, progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH
 from firth.text.arrays import Ints, Singles
 

@@ -56,22 +56,22 @@ def plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def wrapped(text: str, width: int = WIDTH) -> str:
-    """Return `text` with lines longer than `width` broken between words.
+def wrapped(text: str) -> str:
+    """Return `text` with lines longer than 80 columns broken between words.
 
-    A line that goes on is indented by two spaces, or as far as an indented line. A word that is
-    longer than `width` is not broken.
+    A line that goes on is indented by two spaces, or as far as an indented line. A longer word is
+    not broken.
     """
-    return "\n".join(_wrapped(line, width) for line in text.split("\n"))
+    return "\n".join(map(_wrapped, text.split("\n")))
 
 
-def _wrapped(line: str, width: int) -> str:
-    if len(line) <= width:
+def _wrapped(line: str) -> str:
+    if len(line) <= WIDTH:
         return line
     indent = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
         _TOGETHER.sub("\u00a0", line.strip()),
-        width,
+        WIDTH,
         initial_indent=indent,
         subsequent_indent=indent or "  ",
         break_long_words=False,

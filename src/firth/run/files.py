@@ -259,15 +259,10 @@ def fingerprint_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def fingerprint_bytes(content: bytes) -> str:
-    """Return the BLAKE2b-160 of bytes, hexadecimal."""
-    return hashlib.blake2b(content, digest_size=20).hexdigest()
-
-
 def fingerprint_value(value: object) -> str:
     """Return the BLAKE2b-160 of a value's canonical JSON, hexadecimal."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return fingerprint_bytes(text.encode("utf-8", "surrogatepass"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
 # --- Paths -------------------------------------------------------------------------------------
@@ -281,11 +276,9 @@ def is_inside(name: str) -> bool:
 
 
 def claim_file(path: Path, force: bool = False) -> None:
-    """Check before the work that the file `path` may and can be written at its end.
+    """Check before the work that a file that a user named can be written at its end.
 
-    Args:
-        path: The file that a user named. Folders above it may be missing.
-        force: Allows replacing a file that is there.
+    Folders above it may be missing. `force` allows replacing a file that is there.
 
     Raises:
         InputError: `path` is a folder, or exists and may not be replaced, or cannot be written.

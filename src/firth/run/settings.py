@@ -4,6 +4,7 @@ Every setting of the core is in this file, so that a reader sees them all at onc
 section of a wing (`paper`, `reproduce`) is stored here, and interpreted by the wing.
 """
 
+import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -183,8 +184,8 @@ class SearchSettings(Section):
     """What is indexed for search."""
 
     encoder: str | None = None
-    """Folder or hub name of the encoder of the index. By default `encoder.model`, or else, and where
-    that is a language model, the encoder that the run builds."""
+    """Folder or hub name of the encoder of the index. By default `encoder.model`; without it, or
+    where it is a language model, the encoder that the run builds."""
 
 
 class CalibrationSettings(Section):
@@ -212,6 +213,22 @@ class Settings(Section):
     """Settings of the wing `paper`, which checks them (`firth.paper.settings`)."""
     reproduce: dict[str, Any] = {}
     """Settings of the wing `reproduce`, which checks them."""
+
+
+def derive_seed(seed: int, *names: str | int) -> int:
+    """Return a 63-bit seed for the purpose `names`, independent of every other purpose.
+
+    Every random choice of a run follows from its seed and the name of what it decides.
+
+    Example:
+        >>> derive_seed(13, "coherence") == derive_seed(13, "coherence")
+        True
+        >>> derive_seed(13, "coherence") == derive_seed(13, "generator")
+        False
+    """
+    text = "/".join(str(part) for part in (seed, *names))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
 
 
 # --- Reading and writing -----------------------------------------------------------------------
@@ -274,7 +291,7 @@ def load_changes(path: Path) -> dict[str, Any]:
     return _nested({} if values is None else values, str(path))
 
 
-def parse_changes(options: Sequence[str], source: str = "--set") -> dict[str, Any]:
+def parse_changes(options: Sequence[str]) -> dict[str, Any]:
     """Return the changes that options such as `corpus.language=de` ask for, as a nested dict.
 
     Values are YAML: `[a, b]` is a list, `null` is None.
@@ -297,11 +314,11 @@ def parse_changes(options: Sequence[str], source: str = "--set") -> dict[str, An
             continue
         tree = _laid_over(tree, _at(path.strip(), value))
     try:
-        change_settings(Settings(), tree, source)
+        change_settings(Settings(), tree, "--set")
     except ConfigError as error:
         problems += error.problems
     if problems:
-        raise ConfigError(source, problems)
+        raise ConfigError("--set", problems)
     return tree
 
 
@@ -427,14 +444,12 @@ def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:
 
 def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> str:
     """Return a suggestion of settings with names like an unknown one, in its section or others."""
-    *section, name = (*before, *path)
-    known = [(*before, *one) for one in _paths(root)]
-    beside = [one for one in known if [*one[:-1]] == section]
-    for group in (beside, known):
-        close = get_close_matches(name, sorted({one[-1] for one in group}))
-        if likely := [".".join(one) for match in close for one in group if one[-1] == match]:
-            return f"; did you mean {' or '.join(likely[:3])}?"
-    return ""
+    known = [*_paths(root)]
+    close = get_close_matches(path[-1], sorted({one[-1] for one in known}))
+    likely = [one for match in close for one in known if one[-1] == match]
+    inside = [one for one in likely if one[:-1] == (*path[:-1],)]
+    names = [".".join((*before, *one)) for one in (inside or likely)[:3]]
+    return f"; did you mean {' or '.join(names)}?" if names else ""
 
 
 def _problem(item: Any, before: Sequence[str], root: type[Section]) -> str:

@@ -26,7 +26,7 @@ from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json, write_text
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare

@@ -17,7 +17,7 @@ from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import write_arrays, write_json
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import Outcome
 from firth.search.calibration import (
     CALIBRATION,

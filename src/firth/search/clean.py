@@ -16,7 +16,7 @@ from firth.run.console import plural
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.search.duplicates import Duplicates, Group, Member
 from firth.search.near import Kind
 

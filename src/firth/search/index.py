@@ -36,8 +36,7 @@ from firth.run.files import (
     write_json,
 )
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import EncoderSettings
+from firth.run.settings import EncoderSettings, derive_seed
 from firth.run.stage import SCRATCH, Manifest, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates

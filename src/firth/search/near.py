@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from firth.run.console import progress
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.arrays import Ints, Singles
 from firth.text.words import normal_form
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -32,6 +32,7 @@ _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
     405: "method_not_allowed", 413: "too_large", 421: "foreign",
 }  # fmt: skip
+T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -97,17 +98,19 @@ class Service:
             return _json(endpoint.answer(self._model, asked))
         if endpoint.manner is Manner.LONG:
             lines = self.worker.ask_long(endpoint.answer, asked)
-            first = await anext(lines)  # what cannot be done at all has its own status
+            # What cannot be done at all has its own status.
+            first = await _unless_left(request, anext(lines))
             return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
         with self.worker.counted():
             async with asyncio.timeout(self.worker.load.seconds):
-                if endpoint.manner is Manner.BATCHED:
-                    vectors = await self._batcher.encode(asked.texts)  # type: ignore[attr-defined]
-                    return _json(endpoint.answer(vectors, asked))
-                if asked.cost > MOST_AT_ONCE:
-                    return _json(await self.worker.ask_heavy(endpoint.answer, asked))
-                answer = partial(endpoint.answer, self._model, asked)
-                return _json(await self.worker.ask(answer))
+                return _json(await _unless_left(request, self._work(endpoint, asked)))
+
+    async def _work(self, endpoint: Endpoint, asked: Any) -> dict[str, Any]:
+        if endpoint.manner is Manner.BATCHED:
+            return endpoint.answer(await self._batcher.encode(asked.texts), asked)
+        if asked.cost > MOST_AT_ONCE:
+            return await self.worker.ask_heavy(endpoint.answer, asked)
+        return await self.worker.ask(partial(endpoint.answer, self._model, asked))
 
     async def _show_metrics(self, _: Request) -> Response:
         text = "".join(f"{line}\n" for line in self.metrics.lines(self.worker.in_progress))
@@ -129,6 +132,24 @@ async def _read(endpoint: Endpoint, request: Request) -> schemas.Request:
         message = f"The body has the type {kind!r:.100}; expected JSON."
         raise Problem(415, "no_json", message, "Content-Type: application/json")
     return endpoint.request.model_validate_json(await request.body(), strict=True)
+
+
+async def _unless_left(request: Request, work: Awaitable[T]) -> T:
+    """Return what the work returns; end it, as a deadline does, when the client goes away."""
+
+    async def left() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = asyncio.ensure_future(work), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise Problem(499, "left", "The client went away.")
+        return tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def _lines(

@@ -25,7 +25,10 @@ _SHORTEST_TOKEN = 16
 _SWITCH = 0.0005
 """Seconds after which a computing thread lets others run. Python's 0.005 makes a search of many
 small steps wait seconds while long work runs."""
-_LATE = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_LATE, _FULL = (
+    b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status
+    for status in (b"408 Request Timeout", b"503 Service Unavailable")
+)
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,15 @@ class Limits:
         seconds: Time for a request to arrive, headers and body.
         answer_seconds: Time for the answer to be taken; a slower one is cut off.
         idle_seconds: Time between two requests of a connection.
-        connections: Connections at a time; more are closed at once.
+        connections: Connections at a time; for one more, the oldest without a whole request is
+            closed, so that a flood of idle ones keeps no client out.
         stop_seconds: Time in which a server that stops finishes its requests.
     """
 
     seconds: float = 30.0
     answer_seconds: float = 30.0
     idle_seconds: int = 5
-    connections: int = 200
+    connections: int = 500
     stop_seconds: int = 30
 
 
@@ -59,6 +63,7 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     bounds = limits or Limits()
+    incomplete: dict[Bounded, None] = {}  # the oldest first
 
     class Bounded(H11Protocol):
         """HTTP with deadlines: uvicorn waits without end for a request that has begun."""
@@ -70,10 +75,9 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
 
         def connection_made(self, transport: BaseTransport) -> None:
             super().connection_made(transport)  # type: ignore[arg-type]
+            self.watch()
             if len(self.connections) > bounds.connections:
-                self.transport.abort()
-            else:
-                self.watch()
+                next(iter(incomplete)).give_up(_FULL)
 
         def data_received(self, data: bytes) -> None:
             self.begun = True
@@ -87,6 +91,7 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
             self.watch()
 
         def connection_lost(self, exc: Exception | None) -> None:
+            incomplete.pop(self, None)
             if self.timer is not None:
                 self.timer.cancel()
             super().connection_lost(exc)
@@ -102,18 +107,23 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
                 if self.timer is not None:
                     self.timer.cancel()
                 self.waiting = (arrived, self.answered)
+                incomplete.pop(self, None)
+                if not arrived:
+                    incomplete[self] = None
                 seconds = bounds.answer_seconds if arrived else bounds.seconds
                 end = self.transport.abort if arrived else self.give_up
                 self.timer = self.loop.call_later(seconds, end)
 
-        def give_up(self) -> None:
-            """Close a connection without a whole request; answer 408 where one has begun."""
-            unanswered = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
-            if self.begun and unanswered and not self.transport.get_write_buffer_size():
-                self.transport.write(_LATE)
-                self.transport.close()
-            else:
+        def give_up(self, answer: bytes = _LATE) -> None:
+            """Close a connection without a whole request; answer where one has begun."""
+            incomplete.pop(self, None)
+            self.connections.discard(self)
+            if self.transport.get_write_buffer_size():
                 self.transport.abort()
+                return
+            if self.begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.write(answer)
+            self.transport.close()
 
     return uvicorn.Server(
         uvicorn.Config(

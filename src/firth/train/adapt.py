@@ -37,8 +37,7 @@ from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
 from firth.run.outputs import write_folder
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import AdaptSettings
+from firth.run.settings import AdaptSettings, derive_seed
 from firth.run.stage import SCRATCH
 from firth.text.arrays import Floats, Ints
 from firth.train.loop import History, Schedule, in_parts, train, write_tensors

@@ -24,8 +24,7 @@ from firth.evaluation.questions import QUESTIONS, Question, build_questions, ope
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import DistillSettings
+from firth.run.settings import DistillSettings, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.scorer.blend import BLEND
 from firth.scorer.scorer import Scorer

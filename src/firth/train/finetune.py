@@ -27,7 +27,7 @@ from firth.evaluation.sets import ALL, EvaluationSet, evaluation_set, load_set, 
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.outputs import write_folder
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Fill
 from firth.text.arrays import Floats, Ints
 from firth.train.loop import Best, Schedule, train

@@ -12,7 +12,7 @@ from firth.evaluation.sets import ALL, EvaluationSet, make_folds
 from firth.run.console import table
 from firth.run.errors import InputError
 from firth.run.files import write_json
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH
 from firth.text.arrays import Ints
 from firth.train.finetune import (

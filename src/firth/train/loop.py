@@ -33,7 +33,7 @@ from firth.run.console import Progress, note, progress, set_quiet
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically
 from firth.run.run import Run
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
 
 Batch = TypeVar("Batch")

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.run.seeds import derive_seed
+from firth.run.settings import derive_seed
 from firth.text.arrays import Floats, Ints, Singles, unit
 from firth.train.loop import in_parts
 from firth.train.students import BiEncoder

@@ -29,8 +29,7 @@ from firth.run.files import (
     write_json,
 )
 from firth.run.run import CONFIG, Run
-from firth.run.seeds import derive_seed
-from firth.run.settings import values_of
+from firth.run.settings import derive_seed, values_of
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import open_blended_encoder
 from firth.scorer.components import EncodedSentences
