@@ -17,10 +17,14 @@ TOKEN = "0123456789abcdef"
 
 
 @contextmanager
-def running(folder: Path, token: str | None = None, **load_options: Any) -> Iterator[str]:
+def running(
+    folder: Path, token: str | None = None, connections: int = 500, **load_options: Any
+) -> Iterator[str]:
     """Serve a run inside the block, and yield the address."""
     service = Service(load(folder), Load(**load_options), token)
-    server = make_server(service.app(), Limits(seconds=3, answer_seconds=60))
+    server = make_server(
+        service.app(), Limits(seconds=3, answer_seconds=60, connections=connections)
+    )
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -53,6 +53,31 @@ def test_search_marks_the_words_of_the_query(page: Any) -> None:
     assert "Similarity" in page.inner_text("main")
 
 
+def test_a_hit_is_one_line_until_it_is_opened(page: Any) -> None:
+    """The line shows a marked word, and the whole sentence when it is clicked."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{page.address}/#search?q=harbor")
+    page.wait_for_selector("ol.hits summary mark.hit")
+    summary = page.locator("ol.hits summary").first
+    before = summary.bounding_box()["height"]
+    summary.click()
+    page.wait_for_selector("ol.hits details[open]")
+    assert summary.bounding_box()["height"] > before
+
+
+def test_documents_are_chosen_from_a_list(page: Any) -> None:
+    """The list has the documents whose id is typed, and the result shows what matches."""
+    page.goto(f"{page.address}/#documents?id=doc-1")
+    page.click("text=Compare with another")
+    page.fill("input[name=b]", "doc-1")
+    page.wait_for_selector("#documents-b option", state="attached")
+    ids = page.eval_on_selector_all("#documents-b option", "all => all.map((one) => one.value)")
+    assert {one[:5] for one in ids} == {"doc-1"}
+    page.click("text=Compare documents")
+    page.wait_for_selector("main table td")
+    assert "100 %" in page.inner_text("main")
+
+
 def test_texts_do_not_act(page: Any) -> None:
     """Markup in documents and titles is shown and not run."""
     page.goto(f"{page.address}/#documents?id=doc-0")

@@ -80,6 +80,7 @@ function form(page, fields, query, button) {
     const value = query.get(name) ?? "";
     let input;
     if (kind === "text") input = make("textarea", { name, rows: 3, required: true, dir: "auto" }, value);
+    else if (kind === "document") input = chooser(name, value);
     else if (kind === "choice") {
       input = make("select", { name }, options.map((option) =>
         make("option", { value: option, selected: option === value }, option)));
@@ -97,6 +98,17 @@ function form(page, fields, query, button) {
   }, make("div", { class: page === "compare" ? "columns" : "row" }, inputs), make("button", {}, button));
 }
 
+/** Make a field that lists the documents whose id or title has what is typed. */
+function chooser(name, value) {
+  const list = make("datalist", { id: `documents-${name}` });
+  const fill = async ({ target }) => {
+    const { documents } = await ask(`/api/documents?${new URLSearchParams({ query: target.value })}`);
+    list.replaceChildren(...documents.map(({ id, title }) => make("option", { value: id }, title)));
+  };
+  return [list, make("input", { name, type: "search", value, list: list.id, required: true, dir: "auto",
+    autocomplete: "off", placeholder: "Id or title", oninput: fill, onfocus: fill })];
+}
+
 /** Return a text with the spans of matched words marked; positions count code points. */
 function marked(value, spans) {
   const points = [...value];
@@ -107,6 +119,30 @@ function marked(value, spans) {
     last = end;
   }
   return make("span", { dir: "auto" }, parts, points.slice(last).join(""));
+}
+
+/** Make one line of a hit, which begins shortly before the first marked word; opened, it shows all. */
+function line({ text, matches }) {
+  const first = matches.length ? matches[0][0] : 0;
+  const start = first > 60 ? [...text].indexOf(" ", first - 40) + 1 : 0;
+  const short = [...text].slice(start).join("");
+  const brief = () => [start ? "… " : "", marked(short, matches.map((span) => span.map((place) => place - start)))];
+  const summary = make("summary", {}, brief());
+  return make("details", { ontoggle: ({ target }) =>
+    summary.replaceChildren(...(target.open ? [marked(text, matches)] : brief())) }, summary);
+}
+
+/** Show how much of two documents is in each other, and the sentences that match. */
+function aligned({ a, b, coverage_a, coverage_b, copied_a, copied_b, matches, notes }) {
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const said = (one, other, share, copied) => make("p", {}, "Of ", link("documents", { id: one }, text(one)),
+    `, ${percent(share)} is in `, text(other), ` (${percent(copied)} word for word).`);
+  return [said(a, b, coverage_a, copied_a), said(b, a, coverage_b, copied_b),
+    ...notes.map((note) => make("p", { class: "soft" }, note)),
+    make("table", {}, matches.map((match) => make("tr", {},
+      make("td", {}, text(match.a_text)), make("td", {}, text(match.b_text)),
+      make("td", { class: "soft small" }, `${match.kind} ${number(match.score)}`,
+        match.differ.length ? `, differ in ${match.differ.join(" and ")}` : ""))))];
 }
 
 /** HTML from the server's own template, in which every text is escaped. */
@@ -133,7 +169,7 @@ const pages = {
       const { hits, remark } = await ask("/api/search", body);
       const said = remark ? make("p", {}, text(remark)) : "";
       return hits.length ? [said, make("ol", { class: "hits" }, hits.map((hit) => make("li", {},
-        marked(hit.text, hit.matches),
+        line(hit),
         make("div", { class: "soft small" },
           link("documents", { id: hit.document }, text(hit.title || hit.document)), "; ", hit.answer ? `${hit.answer}. ` : "",
           link("compare", { text1: body.query, text2: hit.text }, "Why?")))))] : said;
@@ -142,12 +178,18 @@ const pages = {
 
   async compare(query, main) {
     const result = make("section");
-    const fields = [["text1", "First text", "text"], ["text2", "Second text", "text"]];
-    if (!query.get("text1")) {
+    const texts = [["text1", "First text", "text"], ["text2", "Second text", "text"]];
+    const documents = [["a", "First document", "document"], ["b", "Second document", "document"]];
+    const [a, b] = [query.get("a"), query.get("b")];
+    if (!query.get("text1") && !a) {
       const { examples } = await ask("/api/run");
       if (examples.length) query = new URLSearchParams({ text1: examples[0], text2: examples[1] });
     }
-    main.replaceChildren(form("compare", fields, query, "Compare"), result);
+    main.replaceChildren(form("compare", texts, query, "Compare texts"),
+      form("compare", documents, query, "Compare documents"), result);
+    if (a && b) {
+      await show(result, async () => aligned(await ask("/api/documents/compare", { first: a, second: b })));
+    }
     const [text1, text2] = [query.get("text1"), query.get("text2")];
     if (!text1?.trim() || !text2?.trim()) return;
     await show(result, async () => rendered((await ask("/api/explain", { text1, text2 })).html));
@@ -177,7 +219,8 @@ const pages = {
       await show(result, async () => {
         const document = await ask(`/api/document/${encodeURIComponent(query.get("id"))}`);
         return [make("h2", { dir: "auto" }, document.title || document.id),
-          make("p", { class: "soft small" }, `${document.source} ${document.date}`),
+          make("p", { class: "soft small" }, `${document.source} ${document.date} `,
+            link("compare", { a: document.id }, "Compare with another")),
           ...document.sentences.map((sentence) => make("p", { dir: "auto" }, sentence))];
       });
       return;
