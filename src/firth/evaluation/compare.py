@@ -41,7 +41,6 @@ from firth.run.run import Run
 from firth.text.arrays import Floats
 from firth.text.pairs import CosineScorer, PairScorer, TextPair
 
-CHANCE = 50.0
 MEAN = "mean"
 """Name of the mean accuracy over all types that have enough questions."""
 FEWEST_QUESTIONS, FEWEST_DOCUMENTS = 100, 10
@@ -330,7 +329,7 @@ class Decision:
             questions and documents.
         gained: Types on which it is significantly more accurate.
         lost: Types on which it is significantly less accurate.
-        gain: Mean gain over the types that count; see `gain_of`.
+        gain: Mean difference over the types that count, each of equal weight.
     """
 
     accepted: bool
@@ -376,11 +375,15 @@ def decide(
     gained = tuple(kind for kind, one in differences.items() if one.sign > 0)
     lost = tuple(kind for kind, one in differences.items() if one.sign < 0)
     counting = [kind for kind in differences if not must_gain or kind not in trained_on]
-    gain = gain_of(reference, candidate, counting, seed)
-    accuracies = compared.accuracies["candidate"]
-    reasons = [
-        kind for kind in gained if kind in counting and (accuracies[kind].value or 0.0) > CHANCE
-    ]
+    old, new = _Table.of(reference), _Table.of(candidate)
+
+    def gain_on(kinds: Sequence[str]) -> Estimate:
+        if not kinds:
+            return Estimate(None, None, None, 0, "no type counts")
+        return new.estimate(difference_of(new.mean(kinds), old.mean(kinds)), kinds, seed)
+
+    gain = gain_on(counting)
+    reasons = [kind for kind in gained if kind in counting]
 
     def named(kinds: Sequence[str]) -> str:
         return ", ".join(f"{kind} ({differences[kind].signed})" for kind in kinds)
@@ -394,7 +397,7 @@ def decide(
         )
         accepted = not must_gain
     elif not must_gain:
-        together = gain_of(reference, candidate, [k for k in TOGETHER if k in differences], seed)
+        together = gain_on([kind for kind in TOGETHER if kind in differences])
         fallen = [
             f"the mean of {what} fell ({mean.signed})"
             for what, mean in (("all types", gain), (" and ".join(TOGETHER), together))
@@ -409,9 +412,7 @@ def decide(
     else:
         accepted, reason = False, "no significant gain"
         if gained:
-            own = [kind for kind in gained if kind in trained_on]
-            why = "training optimises it" if own else "it is still no better than chance"
-            reason = f"more accurate on {named(own or gained)} only, and {why}"
+            reason = f"more accurate on {named(gained)} only, and training optimises it"
     verb = "accepted" if accepted else "rejected"
     return Decision(accepted, f"{verb}: {reason}", differences, gained, lost, gain)
 
@@ -441,33 +442,3 @@ def choose(
         if decision.accepted and (decision.gain.value or 0.0) > gain:
             best, gain = name, decision.gain.value or 0.0
     return best, decisions
-
-
-def gain_of(
-    reference: Answers, candidate: Answers, kinds: Collection[str], seed: int = 13
-) -> Estimate:
-    """Return the mean gain over some types, x 100, each of equal weight.
-
-    A loss counts whole. A gain counts from chance upwards: where an edit keeps more words than a
-    paraphrase, a model that compares words is right less often than by chance, and forgetting words
-    would be a gain.
-    """
-    if not kinds:
-        return Estimate(None, None, None, 0, "no type counts")
-    old, new = _Table.of(reference), _Table.of(candidate)
-    sides = [(old.accuracy(kind, kinds), new.accuracy(kind, kinds)) for kind in kinds]
-    chance = CHANCE / 100
-
-    def gain(counts: Floats) -> Floats:
-        gains = []
-        for before, after in ((one(counts), two(counts)) for one, two in sides):
-            above = np.maximum(after, chance) - np.maximum(before, chance)
-            gains.append(np.minimum(after - before, above))
-        # A type that a resample has no question of does not count in it.
-        known = np.isfinite(gains)
-        total = np.where(known, gains, 0.0).sum(axis=0)
-        means: Floats = np.full(total.shape, np.nan)
-        np.divide(total, known.sum(axis=0), out=means, where=known.any(axis=0))
-        return means
-
-    return new.estimate(gain, kinds, seed)
