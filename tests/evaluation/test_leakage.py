@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.build import build_corpus
+from firth.evaluation import leakage
 from firth.evaluation.files import Row
 from firth.evaluation.leakage import CopyFinder, find_overlap
 from firth.evaluation.metrics import CORRELATIONS
@@ -72,9 +73,12 @@ def test_nothing_is_missed_and_nothing_invented(
     texts: list[str], sentences: list[str], threshold: float
 ) -> None:
     """The finder equals a comparison of every text with every sentence."""
-    finder = CopyFinder(texts, min_words=3, threshold=threshold)
-    for sentence in sentences:
-        finder.read([sentence])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leakage, "MIN_WORDS", 3)
+        patch.setattr(leakage, "THRESHOLD", threshold)
+        finder = CopyFinder(texts)
+        for sentence in sentences:
+            finder.read([sentence])
     long = [one for one in map(normal_form, sentences) if len(one.split()) >= 3]
     wanted = {one for one in map(normal_form, texts) if len(one.split()) >= 3}
     assert {form for form in wanted if form in finder} == wanted

@@ -13,7 +13,7 @@ from firth.train.folds import cross_validate, parts_of_fold
 
 @pytest.fixture
 def whole(scored: Path) -> EvaluationSet:
-    return joined(load_splits(scored, None, {"subset": "source"}).values(), "all")
+    return joined(load_splits(scored, None, "source").values(), "all")
 
 
 def test_folds_hold_every_row_once(whole: EvaluationSet) -> None:

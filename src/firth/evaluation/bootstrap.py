@@ -88,14 +88,12 @@ class Sample:
         statistic: Gets counts of shape (resamples, n).
         n: Number of rows.
         seed: Seed of the resamples: equal seeds give equal resamples of n rows.
-        weight: Weight in a mean over samples.
         undefined: Why the statistic is undefined on these rows, or "".
     """
 
     statistic: Statistic
     n: int
     seed: int
-    weight: float = 1.0
     undefined: str = ""
 
     def values(self, resamples: int) -> Floats:
@@ -115,7 +113,7 @@ class Sample:
 
 
 def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> Estimate:
-    """Estimate a statistic, or its weighted mean over several samples, with its interval.
+    """Estimate a statistic, or its mean over several samples, with its interval.
 
     The first, second, ... resamples of all samples are averaged. Resamples in which the statistic
     is not finite are left out. There is no interval where only one row can be drawn.
@@ -133,8 +131,7 @@ def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> 
     n = sum(sample.n for sample in samples)
     if reason := next((sample.undefined for sample in samples if sample.undefined), ""):
         return Estimate(None, None, None, n, reason)
-    weights = np.array([sample.weight for sample in samples])
-    values = (weights / weights.sum()) @ np.array([one.values(resamples) for one in samples])
+    values = np.mean([one.values(resamples) for one in samples], axis=0)
     value, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not np.isfinite(value):
         return Estimate(None, None, None, n, "the statistic is not finite")

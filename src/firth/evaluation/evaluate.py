@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ from firth.text.pairs import PairScorer
 
 MEAN = "mean"
 """The name of the unweighted mean over all subsets of a set."""
-RESULTS = "results.json"
 SCHEMA = 3
 """Version of the JSON of results; it changes when a key changes its meaning or goes."""
 
@@ -187,25 +185,18 @@ class Evaluation:
                 return one.estimate
         raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
 
-    def compare(
-        self, *, against: str | None = None, mean_of: Sequence[str] = ()
-    ) -> "ResultComparison":
-        """Compare the models in pairs, on every set that both have, by its usual metric.
+    def compare(self, against: str, mean_of: Sequence[str] = ()) -> "ResultComparison":
+        """Compare all other models with one, on every set that both have, by its usual metric.
 
-        Args:
-            against: Compare all other models with this one; by default all models in pairs.
-            mean_of: Two or more sets, such as `sts12`: compare the means over them too.
+        With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too.
 
         Raises:
-            InputError: There is one model only, `against` or a set of `mean_of` is not there, or
-                no two models share a set.
+            InputError: `against` or a set of `mean_of` is not there, or no model shares a set with
+                `against`.
         """
         models = self.models
-        if against is not None and against not in models:
+        if against not in models:
             raise InputError(f"{against}: no such model. Expected one of {', '.join(models)}")
-        pairs = list(combinations(models, 2))
-        if against is not None:
-            pairs = [(model, against) for model in models if model != against]
         groups = [(one.data.id, [one], one.data.metrics[0]) for one in self.sets]
         means: list[Figure] = []
         if mean_of:
@@ -218,15 +209,18 @@ class Evaluation:
                     means.append(Figure(model, label, ALL, metric.value, mean))
         differences = [
             Difference(
-                *pair, label, metric.value,
-                estimate([one.sample(pair, metric, self.seed) for one in sets], self.resamples),
+                model, against, label, metric.value,
+                estimate(
+                    [one.sample([model, against], metric, self.seed) for one in sets],
+                    self.resamples,
+                ),
             )
-            for pair in pairs
+            for model in models
             for label, sets, metric in groups
-            if all(model in one.scores for one in sets for model in pair)
+            if model != against and all({model, against} <= one.scores.keys() for one in sets)
         ]  # fmt: skip
         if not differences:
-            raise InputError(f"{', '.join(models)}: expected two models that share a set")
+            raise InputError(f"{against}: expected another model that shares a set with it")
         return ResultComparison(tuple(differences), tuple(means))
 
     def _mean_of(self, names: Sequence[str]) -> tuple[str, list[ScoredSet], Metric]:
@@ -285,27 +279,18 @@ class Evaluation:
         }
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the results with all scores as one JSON file, atomically.
-
-        Args:
-            path: The file, such as `results.json`.
-            force: Replace a file that firth did not write.
-
-        Raises:
-            InputError: The file cannot be written, or is there and firth did not write it.
-        """
+        """Write the results with all scores as one JSON file; errors as of `write_file`."""
         text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
-        write_file(Path(path), text + "\n", force)
+        write_file(path, text + "\n", force)
 
     @classmethod
     def load(cls, path: str | Path) -> "Evaluation":
-        """Read a file that `save` wrote, or `results.json` of a folder.
+        """Read a file that `save` wrote.
 
         Raises:
             InputError: The file is missing, damaged or of another version.
         """
-        path = Path(path) / RESULTS if Path(path).is_dir() else Path(path)
-        values = read_json(path)
+        values = read_json(Path(path))
         schema = values.get("schema") if isinstance(values, dict) else None
         if schema != SCHEMA:
             raise InputError(
@@ -407,26 +392,17 @@ class ResultComparison:
 
 
 def compare_results(
-    paths: str | Path | Sequence[str | Path],
-    against: str | None = None,
-    *,
-    mean_of: Sequence[str] = (),
+    paths: Sequence[str | Path], against: str, mean_of: Sequence[str] = ()
 ) -> ResultComparison:
-    """Compare the models of saved results in pairs, by a paired bootstrap of the same rows.
-
-    Args:
-        paths: Files that `Evaluation.save` wrote, or folders with such a `results.json`.
-        against: Compare all other models with this one; by default all models in pairs.
-        mean_of: Two or more sets, such as `sts12`: compare the means over them too.
+    """Compare the models of files that `Evaluation.save` wrote, as `Evaluation.compare` does.
 
     Raises:
         InputError: A file cannot be used, two files have different rows of one set, or different
             scores of one model; or as `Evaluation.compare`.
     """
-    paths = [paths] if isinstance(paths, str | Path) else list(paths)
     loaded = [Evaluation.load(path) for path in paths]
     if not loaded:
-        raise InputError("got no results to compare; expected files or folders")
+        raise InputError("got no results to compare; expected files")
     sets: dict[str, ScoredSet] = {}
     for path, evaluation in zip(paths, loaded, strict=True):
         for one in evaluation.sets:
@@ -445,4 +421,4 @@ def compare_results(
                         "Evaluate it under another name"
                     )
     merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
-    return merged.compare(against=against, mean_of=mean_of)
+    return merged.compare(against, mean_of)

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -125,11 +125,7 @@ class PairFile:
         return next((label for label in _SIMILAR if label in self.labels), None)
 
 
-def read_pair_file(
-    path: str | Path,
-    columns: Mapping[str, str] | None = None,
-    content: Content | None = None,
-) -> PairFile:
+def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
     """Read a file of pairs or triplets.
 
     The extension gives the format: `.csv`, `.jsonl`, else tab-separated; `.gz` may follow. The
@@ -137,31 +133,35 @@ def read_pair_file(
 
     Args:
         path: The file.
-        columns: Names in the file of columns that do not have usual names. The keys are
-            `sentence1`, `sentence2`, `score`, `label`, `anchor`, `positive`, `negative`, `split`
-            and `subset`.
-        content: The content that is needed; by default the file decides.
+        subset: Column that names the part of the set that a row belongs to.
 
     Raises:
         InputError: The file cannot be read, a needed column is missing, there are no rows, or
             rows are broken. The message names up to 20 broken rows.
     """
-    path, given = Path(path), dict(columns or {})
-    if unknown := [name for name in given if name not in _USUAL]:
-        raise InputError(
-            f"columns: no column is called {', '.join(unknown)}. Expected some of "
-            f"{', '.join(_USUAL)}"
-        )
+    path = Path(path)
     table = read_table(path)
-    if missing := [name for name in given.values() if name not in table.header]:
-        raise InputError(
-            f"{path}, line 1: no column {', '.join(missing)}. Got: {listed(table.header)}"
-        )
-    names = {name: called for name in _USUAL if (called := _called(name, table.header, given))}
+    # Of several usual names, the first one counts.
+    plain = {"".join(filter(str.isalnum, one.lower())): one for one in reversed(table.header)}
+    names = {
+        name: next(plain[each] for each in usual.split() if each in plain)
+        for name, usual in _USUAL.items()
+        if not plain.keys().isdisjoint(usual.split())
+    }
+    if subset is not None:
+        if subset not in table.header:
+            raise InputError(f"{path}, line 1: no column {subset}. Got: {listed(table.header)}")
+        names["subset"] = subset
     scores = {cells.get(names.get("score", ""), "").lower() for _, cells in table.records}
     if "label" not in names and scores and scores <= {*NLI, _UNLABELLED}:
         names["label"] = names.pop("score")  # labels of inference in a column `score`
-    kind = _content(path, table.header, names, given, content)
+    kind = next((one for one in COLUMNS if names.keys() >= {*COLUMNS[one]}), None)
+    if kind is None:
+        expected = "; or ".join(f"{', '.join(COLUMNS[one])} ({one})" for one in COLUMNS)
+        raise InputError(
+            f"{path}, line 1: got the columns {listed(table.header)}. Expected {expected}. Rename "
+            "them in the file"
+        )
     used = {name: names[name] for name in (*COLUMNS[kind], *_OPTIONAL) if name in names}
     problems, rows = Problems(path), []
     for line, cells in table.records:
@@ -174,37 +174,6 @@ def read_pair_file(
         raise InputError(f"{path}: the file has no rows; expected {kind}")
     kept = [row for row in rows if row.label != _UNLABELLED]
     return PairFile(path, kind, tuple(kept), used, len(rows) - len(kept))
-
-
-# Columns.
-
-
-def _called(name: str, header: Sequence[str], given: Mapping[str, str]) -> str | None:
-    """Return the column of a file that is `name`: the given one, or the first usual one."""
-    if name in given:
-        return given[name]
-    free = [column for column in header if column not in given.values()]
-    plain = {"".join(filter(str.isalnum, column.lower())): column for column in reversed(free)}
-    return next((plain[usual] for usual in _USUAL[name].split() if usual in plain), None)
-
-
-def _content(
-    path: Path,
-    header: Sequence[str],
-    names: Collection[str],
-    given: Mapping[str, str],
-    content: Content | None,
-) -> Content:
-    wanted = [content] if content else list(COLUMNS)
-    named = set(given) - set(_OPTIONAL)
-    for one in wanted:
-        if named <= set(COLUMNS[one]) and all(name in names for name in COLUMNS[one]):
-            return one
-    expected = "; or ".join(f"{', '.join(COLUMNS[one])} ({one})" for one in wanted)
-    raise InputError(
-        f"{path}, line 1: got the columns {listed(header)}. Expected {expected}. Rename "
-        "them in the file"
-    )
 
 
 def _row(record: Mapping[str, str], content: Content, line: int) -> Row:

@@ -50,10 +50,7 @@ class CopyFinder:
         exact: Normal forms of the texts that have a copy so far.
         near: Normal forms of the texts that have a near copy so far; some have a copy too.
 
-    Args:
-        texts: Texts to look for. Those with fewer than `min_words` words are left out.
-        min_words: At least 2.
-        threshold: Least Jaccard similarity of bigrams, in (0, 1].
+    Texts with fewer than `MIN_WORDS` words are not looked for.
 
     Example:
         >>> finder = CopyFinder(["The ship left the old harbour in a storm."])
@@ -62,14 +59,11 @@ class CopyFinder:
         ({'the ship left the old harbour in a storm'}, set())
     """
 
-    def __init__(
-        self, texts: Iterable[str], min_words: int = MIN_WORDS, threshold: float = THRESHOLD
-    ) -> None:
+    def __init__(self, texts: Iterable[str]) -> None:
         self.exact: set[str] = set()
         self.near: set[str] = set()
-        self._min_words, self._threshold = min_words, threshold
         forms = dict.fromkeys(map(normal_form, texts))
-        self._bigrams = {form: _bigrams(form) for form in forms if self._is_long(form)}
+        self._bigrams = {form: _bigrams(form) for form in forms if _is_long(form)}
         self._holders: dict[tuple[str, str], list[str]] = {}
         for form, bigrams in self._bigrams.items():
             for bigram in bigrams:
@@ -83,7 +77,7 @@ class CopyFinder:
         """Look for the texts in some sentences."""
         for sentence in sentences:
             form = normal_form(sentence)
-            if not self._is_long(form):
+            if not _is_long(form):
                 continue
             if form in self:
                 self.exact.add(form)
@@ -92,18 +86,19 @@ class CopyFinder:
                 theirs = self._bigrams[candidate]
                 shared = len(bigrams & theirs)
                 union = len(bigrams) + len(theirs) - shared
-                if candidate != form and shared >= self._threshold * union - 1e-9:
+                if candidate != form and shared >= THRESHOLD * union - 1e-9:
                     self.near.add(candidate)
-
-    def _is_long(self, form: str) -> bool:
-        return form.count(" ") >= self._min_words - 1
 
     def _candidates(self, bigrams: set[tuple[str, str]]) -> set[str]:
         """Return the texts that may share enough bigrams with a sentence."""
-        needed = math.ceil(self._threshold * len(bigrams) - 1e-9)
+        needed = math.ceil(THRESHOLD * len(bigrams) - 1e-9)
         counts = sorted((len(self._holders.get(bigram, ())), bigram) for bigram in bigrams)
         rarest = counts[: len(bigrams) - needed + 1]
         return {form for n, bigram in rarest if n for form in self._holders[bigram]}
+
+
+def _is_long(form: str) -> bool:
+    return form.count(" ") >= MIN_WORDS - 1
 
 
 def _bigrams(form: str) -> set[tuple[str, str]]:

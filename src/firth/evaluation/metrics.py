@@ -68,14 +68,12 @@ def measure(
     return estimate(metric_sample(metric, [(x, y)], seed), resamples)
 
 
-def measure_difference(
-    metric: Metric, first: Columns, second: Columns, *, seed: int, resamples: int = RESAMPLES
-) -> Estimate:
+def measure_difference(metric: Metric, first: Columns, second: Columns, *, seed: int) -> Estimate:
     """Measure how much higher the first model scores than the second: a paired bootstrap.
 
     Both are about the same observations, row by row, and are measured on the same resamples.
     """
-    return estimate(metric_sample(metric, [first, second], seed, difference=True), resamples)
+    return estimate(metric_sample(metric, [first, second], seed, difference=True))
 
 
 def metric_sample(
@@ -85,7 +83,6 @@ def metric_sample(
     *,
     difference: bool = False,
     name: str = "",
-    weight: float = 1.0,
 ) -> Sample:
     """Return a metric of some rows as a sample, for `estimate`.
 
@@ -95,7 +92,6 @@ def metric_sample(
         seed: Seed of the resamples.
         difference: Take the first model minus the second; by default the mean over the models.
         name: Name of the rows in messages, where there are several samples.
-        weight: Weight in a mean over samples.
 
     Raises:
         InputError: The columns differ in shape.
@@ -106,12 +102,12 @@ def metric_sample(
     n = len(systems[0][0])
     if reason := next(filter(None, (undefined(metric, *columns) for columns in systems)), ""):
         why = f"{name}: {reason}" if name else reason
-        return Sample(mean_of([]), n, seed, weight=weight, undefined=why)
+        return Sample(mean_of([]), n, seed, undefined=why)
     # Rows are ordered by their content, so that their order decides nothing.
     order = np.lexsort([column for columns in systems for column in columns][::-1])
     statistics = [_STATISTICS[metric](x[order], y[order]) for x, y in systems]
     combined = difference_of(*statistics) if difference else mean_of(statistics)
-    return Sample(combined, n, seed, weight=weight)
+    return Sample(combined, n, seed)
 
 
 def undefined(metric: Metric, x: Floats, y: Floats) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from firth.evaluation.metrics import Columns, Metric
 from firth.evaluation.sets import EvaluationSet, load_set
 from firth.reproduce.baselines import build_baseline, load_baseline, stage_of
-from firth.reproduce.result import PEARSON, Cell, Columns, Findings, Request, figure, published
+from firth.reproduce.result import Cell, Findings, Request, figure, published
 from firth.reproduce.settings import NeighborSettings, ReproduceSettings
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.stage import Stage
@@ -36,7 +37,7 @@ def table1(request: Request) -> Findings:
     def add(row: str, keys: Sequence[str], paper: Mapping[str, float]) -> None:
         for name in SYSTEMS:
             both = [columns[name][key] for key in keys] if name in columns else []
-            value = figure(PEARSON, both, request.seed, row) if both else None
+            value = figure(Metric.PEARSON, both, request.seed, row) if both else None
             cells.append(Cell(row, name, value, paper[name]))
 
     for year, printed in published("cbos", "averages").items():
@@ -87,9 +88,9 @@ def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
         columns = _by_subset(load_baseline("cbos", run.folder(stage)), data)
         for key, both in columns.items():
             cells.append(
-                Cell(f"{letter} = {value}", key, figure(PEARSON, [both], request.seed, key))
+                Cell(f"{letter} = {value}", key, figure(Metric.PEARSON, [both], request.seed, key))
             )
-        mean = figure(PEARSON, list(columns.values()), request.seed, "mean")
+        mean = figure(Metric.PEARSON, list(columns.values()), request.seed, "mean")
         cells.append(Cell(f"{letter} = {value}", "mean", mean))
     return cells, [*notes, "The paper has curves without figures; it takes k = 1 and m = 2."]
 

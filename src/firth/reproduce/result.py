@@ -7,15 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from firth.evaluation.bootstrap import Estimate, Sample, bootstrap_seed, estimate
-from firth.evaluation.metrics import Metric, metric_sample
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
+from firth.evaluation.metrics import Columns, Metric, metric_sample
 from firth.reproduce.settings import TableSettings
 from firth.run.console import table, wrapped
 from firth.run.errors import ConfigError, FirthError, InputError, first_line
 from firth.run.run import Run
-from firth.text.arrays import Floats
 from firth.text.pairs import PairScorer
 
 Figure = Estimate | float | None
@@ -215,44 +212,14 @@ def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer
     return scorers, [f"Missing: {'; '.join(rows)} ({why})." for why, rows in missing.items()]
 
 
-PEARSON = "pearson"
-Columns = tuple[Floats, Floats]
-"""Human scores and similarities; or similarities of both sides of triplets."""
+def figure(metric: Metric, groups: Sequence[Columns], seed: int, *names: str) -> Estimate:
+    """Return the mean of a metric over groups of rows, with its interval.
 
-
-def figure(metric: str, groups: Sequence[Columns], seed: int, *names: str) -> Estimate:
-    """Return a metric of some rows with its interval, or its mean over groups of rows.
-
-    Args:
-        metric: `pearson`, or a metric of `firth.evaluation.metrics`.
-        groups: The rows.
-        seed: Decides the resamples, with `names`.
-        names: Names of the rows, such as a set.
+    The seed and the names of the rows, such as a set, decide the resamples.
     """
-    samples = []
-    for number, (x, y) in enumerate(groups):
-        drawn = bootstrap_seed(seed, *names, metric, number)
-        if metric == PEARSON:
-            samples.append(pearson_sample(x, y, drawn))
-        else:
-            samples.append(metric_sample(Metric(metric), [(x, y)], drawn))
-    return estimate(samples)
-
-
-def pearson_sample(x: Floats, y: Floats, seed: int) -> Sample:
-    """Return Pearson's correlation of two columns, (n,), as a sample."""
-    n = len(x)
-    if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        reason = f"{n} rows" if n < 2 else "one column is constant"
-        return Sample(lambda counts: np.full(len(counts), np.nan), n, seed, undefined=reason)
-    one, two = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-
-    def statistic(counts: Floats) -> Floats:
-        total = counts.sum(axis=1)
-        means = counts @ np.column_stack((one, two, one * one, two * two, one * two))
-        mx, my, xx, yy, xy = (means / total[:, None]).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            r: Floats = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
-        return np.where(np.isfinite(r), np.clip(r, -1.0, 1.0), np.nan)
-
-    return Sample(statistic, n, seed)
+    return estimate(
+        [
+            metric_sample(metric, [columns], bootstrap_seed(seed, *names, metric.value, number))
+            for number, columns in enumerate(groups)
+        ]
+    )

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.static import ENCODER
+from firth.evaluation.metrics import Metric
 from firth.evaluation.sets import EvaluationSet, load_set, make_folds
-from firth.reproduce.result import PEARSON, Cell, Findings, Request, figure, opened, published
+from firth.reproduce.result import Cell, Findings, Request, figure, opened, published
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import write_atomically
 from firth.run.run import Run
@@ -251,7 +252,7 @@ def table3(request: Request) -> Findings:
     figures, cells = published("sun", "table3"), []
     for row in [*similarities, *(row for row in figures if row not in similarities)]:
         groups = list(data.subsets.values()) if "cross-topic" in row else folds
-        for place, metric in enumerate((PEARSON, "spearman")):
+        for place, metric in enumerate((Metric.PEARSON, Metric.SPEARMAN)):
             paper, value = figures[row][place] if row in figures else None, None
             if row in similarities:
                 x, y = data.columns(np.asarray(similarities[row], np.float64))

@@ -242,7 +242,7 @@ def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> Parts:
 
 
 def load_splits(
-    name: str | Path, data_dir: str | Path | None, columns: Mapping[str, str] | None = None
+    name: str | Path, data_dir: str | Path | None, subset: str | None = None
 ) -> dict[str, EvaluationSet]:
     """Return the splits of a file or set, train first; or that of `NAME:SPLIT`.
 
@@ -253,7 +253,7 @@ def load_splits(
     wanted = [split] if split else [TRAIN, DEV, TEST]
     sets: dict[str, EvaluationSet] = {}
     if Path(base).is_file():
-        file = read_pair_file(base, columns)
+        file = read_pair_file(base, subset)
         there = {row.split for row in file.rows}
         wanted = [split] if split else [one for one in wanted if one in there] or [ALL]
         sets = {one: set_of_file(file, one) for one in wanted}

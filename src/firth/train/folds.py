@@ -70,8 +70,7 @@ def cross_validate(
     Raises:
         InputError: Data or encoder cannot be used, or the folds cannot be made.
     """
-    columns = {"subset": leave_out} if leave_out else None
-    whole = joined(load_splits(data, data_dir, columns).values(), ALL)
+    whole = joined(load_splits(data, data_dir, leave_out).values(), ALL)
     recipe = recipe_for(whole, objective, epochs, learning_rate, seed)
     tests = whole.subsets if leave_out else make_folds(whole, folds or FOLDS, seed)
     if not tests:
