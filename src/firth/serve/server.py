@@ -10,7 +10,7 @@ from asyncio import BaseTransport, TimerHandle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firth.run.console import say
 from firth.run.errors import InputError, require
@@ -63,7 +63,7 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     bounds = limits or Limits()
-    incomplete: dict[Bounded, None] = {}  # the oldest first
+    incomplete: dict[Any, None] = {}  # connections, the oldest first
 
     class Bounded(H11Protocol):
         """HTTP with deadlines: uvicorn waits without end for a request that has begun."""
@@ -77,7 +77,7 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
             super().connection_made(transport)  # type: ignore[arg-type]
             self.watch()
             if len(self.connections) > bounds.connections:
-                next(iter(incomplete)).give_up(_FULL)
+                next(iter(incomplete), self).give_up(_FULL)
 
         def data_received(self, data: bytes) -> None:
             self.begun = True

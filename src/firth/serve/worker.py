@@ -104,7 +104,7 @@ class Worker:
         """Run ordinary work in turn. Cancelled work does not begin."""
         return await asyncio.wrap_future(self._thread.submit(work))
 
-    async def ask_heavy(self, answer: Answer, request: Any) -> Any:
+    async def ask_heavy(self, answer: Answer, request: Any) -> dict[str, Any]:
         """Return the answer to a heavy request, one at a time; a cancelled one is ended.
 
         Raises:
@@ -113,10 +113,10 @@ class Worker:
         if self._waiting >= self.load.heavy:
             raise busy("Too many heavy requests are in progress.")
         self._waiting += 1
-        result = None
+        result: dict[str, Any] = {}
         try:
             async for line in self._heavy.lines(answer, request):
-                result = line.get("result")
+                result = line.get("result", result)
         finally:
             self._waiting -= 1
         return result
@@ -161,7 +161,7 @@ class Side:
             is_done = False
             try:
                 pipe = self._begun()
-                pipe.send((answer, request))
+                await asyncio.to_thread(pipe.send, (answer, request))
                 while not is_done:
                     line = await asyncio.to_thread(pipe.recv)
                     is_done = "progress" not in line
@@ -179,8 +179,9 @@ class Side:
         if self._process is None or not self._process.is_alive() or self._pipe is None:
             context = get_context("spawn")  # Libraries that have threads do not expect a fork.
             self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=_answer, args=(self._run, theirs), daemon=True)
-            self._process.start()
+            process = context.Process(target=_answer, args=(self._run, theirs), daemon=True)
+            process.start()
+            self._process = process
             theirs.close()
         return self._pipe
 
