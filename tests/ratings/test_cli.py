@@ -66,7 +66,6 @@ def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
     assert "60" in (tmp_path / "scores" / "scores.csv").read_text()
     reliability = json.loads(done(*scoring, "--json"))["reliability"]
     assert 0.7 < reliability["spearman"]["mean"] <= 1
-    assert list(reliability["by_answers"]) == ["1", "2", "3", "4"]
 
 
 def test_serving_begins_with_the_database(

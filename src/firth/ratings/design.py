@@ -54,7 +54,7 @@ def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int =
         raise InputError(problem)
     rng = random.Random(derive_seed(seed, "bws", "tuples"))
     rows = _cut_permutations(items, size, count_tuples(items, factor), rng)
-    rows = _Repair(rows, items, rng).run() if len(rows) > 1 else rows
+    rows = _separate(rows, items, rng)
     for row in rows:
         rng.shuffle(row)  # The place of an item must say nothing about it.
     return np.array(rows, dtype=np.int64)
@@ -155,113 +155,80 @@ def _cut_permutations(items: int, size: int, count: int, rng: random.Random) -> 
     return rows[:count]
 
 
-class _Repair:
-    """Swaps items between rows as long as that separates pairs that met often.
+class _Table:
+    """Rows of items, and what is wrong with them.
 
     The cost is the sum over all pairs of the squared number of meetings, which is least where all
     pairs meet equally often, and `_REPEAT` for each row that repeats another one.
     """
 
-    def __init__(self, rows: list[list[int]], items: int, rng: random.Random) -> None:
-        self.rows, self.items, self.rng = rows, items, rng
-        self.size = len(rows[0])
-        codes, counts = np.unique(pair_codes(np.array(rows), items), return_counts=True)
-        self.met = dict(zip(codes.tolist(), counts.tolist(), strict=True))
-        self.keys = Counter(tuple(sorted(row)) for row in rows)
-        meetings, pairs = int(counts.sum()), math.comb(items, 2)
-        often, rest = divmod(meetings, pairs)
-        self.cap = often + (rest > 0)
-        least = rest * (often + 1) ** 2 + (pairs - rest) * often**2
-        self.excess = int((counts**2).sum()) - least
-        self.tried = self.last_gain = 0
+    def __init__(self, rows: list[list[int]]) -> None:
+        self.rows, self.cost = rows, 0
+        self.met, self.keys = Counter[tuple[int, int]](), Counter[tuple[int, ...]]()
+        for row in rows:
+            self._count(row, 1)
 
-    def run(self) -> list[list[int]]:
-        with progress(None, "Separating pairs of items") as bar:
-            while (self.excess or self.repeats()) and not self.is_spent():
-                before, suspects = self.excess, self.suspects()
-                for row in suspects or self.shuffled(list(range(len(self.rows)))):
-                    if not suspects or self.is_suspect(row):  # One swap repairs two rows.
-                        self.separate(row)
-                    if self.is_spent():
-                        break
-                bar.advance(status=f"{before - self.excess:,} separated")
-        if self.repeats():
-            raise InputError(
-                f"{len(self.rows):,} different tuples of {self.items} items could not be made. Add "
-                "items, or lower --factor"
-            )
-        return self.rows
+    def _count(self, row: list[int], sign: int) -> None:
+        """Count a row in (1) or out (-1)."""
+        key = tuple(sorted(row))
+        self.keys[key] += sign
+        self.cost += sign * _REPEAT * (self.keys[key] > (sign > 0))
+        for pair in combinations(key, 2):
+            self.cost += 2 * sign * self.met[pair] + 1
+            self.met[pair] += sign
 
-    def is_spent(self) -> bool:
-        patience = 2_000 + _IN_VAIN * self.size * len(self.rows)
-        return self.tried >= _PROPOSALS or self.tried - self.last_gain >= patience
-
-    def repeats(self) -> int:
-        return len(self.rows) - len(self.keys)
-
-    def shuffled(self, rows: list[int]) -> list[int]:
-        self.rng.shuffle(rows)
-        return rows
-
-    def suspects(self) -> list[int]:
-        """Return rows that repeat another one, or hold a pair that meets too often."""
-        codes = pair_codes(np.array(self.rows), self.items)
-        _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        most = counts[places.reshape(codes.shape)].max(axis=1)
-        rows: list[int] = np.flatnonzero(most > self.cap).tolist()
-        if self.repeats():
-            rows += [n for n, row in enumerate(self.rows) if self.keys[tuple(sorted(row))] > 1]
-        return self.shuffled(rows)
-
-    def is_suspect(self, row: int) -> bool:
-        members = self.rows[row]
-        met = (self.met[self.code(*pair)] for pair in combinations(members, 2))
-        return self.keys[tuple(sorted(members))] > 1 or max(met) > self.cap
-
-    def separate(self, row: int) -> None:
-        """Swap one item of a row for one of another row: the first of some tries that helps."""
-        for _ in range(_TRIES):
-            self.tried += 1
-            place, other = self.rng.randrange(self.size), self.rng.randrange(len(self.rows))
-            if self.swap(row, place, other, self.rng.randrange(self.size)):
-                self.last_gain = self.tried
-                return
+    def is_suspect(self, row: int, cap: int) -> bool:
+        """Return whether a row repeats another one, or holds a pair that meets too often."""
+        key = tuple(sorted(self.rows[row]))
+        return self.keys[key] > 1 or any(self.met[pair] > cap for pair in combinations(key, 2))
 
     def swap(self, row: int, place: int, other: int, there: int) -> bool:
         """Swap two items unless the cost rises; return whether it fell."""
         one, two = self.rows[row], self.rows[other]
-        x, y = one[place], two[there]
-        if row == other or y in one or x in two:
+        if row == other or two[there] in one or one[place] in two:
             return False
-        first = [item for item in one if item != x and item not in two]
-        second = [item for item in two if item != y and item not in one]
-        more = [self.code(y, item) for item in first] + [self.code(x, item) for item in second]
-        less = [self.code(x, item) for item in first] + [self.code(y, item) for item in second]
-        rise = sum(2 * self.met.get(code, 0) + 1 for code in more)
-        rise -= sum(2 * self.met[code] - 1 for code in less)
-        old = (tuple(sorted(one)), tuple(sorted(two)))
-        new = (
-            tuple(sorted(y if item == x else item for item in one)),
-            tuple(sorted(x if item == y else item for item in two)),
-        )
-        fewer = sum(self.keys[key] > 1 for key in old) - sum(key in self.keys for key in new)
-        if rise - _REPEAT * fewer > 0 or new[0] == new[1]:
-            return False
-        for code in less:
-            self.met[code] -= 1
-        for code in more:
-            self.met[code] = self.met.get(code, 0) + 1
-        one[place], two[there] = y, x
-        self.keys.subtract(old)
-        self.keys.update(new)
-        for key in old:
-            if not self.keys[key]:
-                del self.keys[key]
-        self.excess += rise
-        return bool(rise - _REPEAT * fewer < 0)
+        before = self.cost
+        while True:  # The second turn swaps them back.
+            self._count(one, -1)
+            self._count(two, -1)
+            one[place], two[there] = two[there], one[place]
+            self._count(one, 1)
+            self._count(two, 1)
+            if self.cost <= before:
+                return self.cost < before
 
-    def code(self, one: int, two: int) -> int:
-        return one * self.items + two if one < two else two * self.items + one
+
+def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[list[int]]:
+    """Swap items between rows as long as that separates pairs that met often."""
+    table, size, pairs = _Table(rows), len(rows[0]), math.comb(items, 2)
+    often, rest = divmod(len(rows) * math.comb(size, 2), pairs)
+    least = rest * (often + 1) ** 2 + (pairs - rest) * often**2
+    cap, patience = often + (rest > 0), 2_000 + _IN_VAIN * size * len(rows)
+    tried = last_gain = 0
+    with progress(None, "Separating pairs of items") as bar:
+        while table.cost > least and tried < min(_PROPOSALS, last_gain + patience):
+            before = table.cost
+            suspects = [n for n in range(len(rows)) if table.is_suspect(n, cap)]
+            chosen = suspects or [*range(len(rows))]
+            rng.shuffle(chosen)
+            for row in chosen:
+                if suspects and not table.is_suspect(row, cap):  # One swap repairs two rows.
+                    continue
+                for _ in range(_TRIES):
+                    tried += 1
+                    place, other = rng.randrange(size), rng.randrange(len(rows))
+                    if table.swap(row, place, other, rng.randrange(size)):
+                        last_gain = tried
+                        break
+                if tried >= min(_PROPOSALS, last_gain + patience):
+                    break
+            bar.advance(status=f"{before - table.cost:,} separated")
+    if max(table.keys.values()) > 1:
+        raise InputError(
+            f"{len(rows):,} different tuples of {items} items could not be made. Add items, or "
+            "lower --factor"
+        )
+    return rows
 
 
 # --- Measuring a design --------------------------------------------------------------------------

@@ -5,7 +5,6 @@ rankings are correlated, many times (Abdalla et al., §4; Kiritchenko and Mohamm
 a column of weights, and counting is a sparse product, so all splits are computed together.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from firth.text.arrays import Floats
 
 SPLITS = 1_000
 Halves = npt.NDArray[np.int8]
-FIRST, SECOND, UNUSED = 0, 1, 2
+FIRST, SECOND = 0, 1
 _BLOCK = 1 << 22
 
 
@@ -53,7 +52,6 @@ class Reliability:
         undefined: Number of splits without a correlation, which are left out.
         spearman: Rank correlation.
         pearson: Linear correlation.
-        by_answers: Rank correlation where at most k answers to each tuple are used, by k.
         stepped_up: Spearman-Brown's 2r / (1 + r) of the mean rank correlation: the reliability of
             halves as large as the whole.
     """
@@ -62,13 +60,11 @@ class Reliability:
     undefined: int
     spearman: Spread
     pearson: Spread
-    by_answers: Mapping[int, Spread]
     stepped_up: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        levels = {str(number): asdict(one) for number, one in self.by_answers.items()}
-        return {**asdict(self), "by_answers": levels}
+        return asdict(self)
 
     def text(self) -> str:
         """Return lines for a screen."""
@@ -78,8 +74,6 @@ class Reliability:
                 f"  Spearman {self.spearman} (Spearman-Brown: {self.stepped_up:.3f})",
                 f"  Pearson  {self.pearson}",
                 *([f"  {self.undefined:,} undefined splits left out"] if self.undefined else []),
-                "Spearman by answers to each tuple:",
-                *(f"  {number:>3}  {one}" for number, one in self.by_answers.items()),
             ]
         )
 
@@ -87,70 +81,39 @@ class Reliability:
 def measure_reliability(
     judgements: Judgements, *, seed: int = 13, splits: int = SPLITS
 ) -> Reliability:
-    """Measure split-half reliability of all answers, and of 1, 2, ... answers to each tuple.
+    """Measure split-half reliability; the seed decides the splits.
 
     Raises:
-        InputError: As `split_half`.
+        InputError: No split has scores to correlate.
     """
-    most = int(judgements.answered.max())
-    by_rank, linear = split_half(judgements, seed=seed, splits=splits)
-    levels = {
-        number: Spread.of(split_half(judgements, seed=seed, splits=splits, answers=number)[0])
-        for number in range(1, most)
-    }
+    rng = np.random.default_rng(derive_seed(seed, "bws", "split", 0))
+    parts = []
+    step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
+    with progress(splits, "Splits") as bar:
+        for start in range(0, splits, step):
+            size = min(step, splits - start)
+            parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size)))
+            bar.advance(size)
+    by_rank, linear = (np.concatenate(side) for side in zip(*parts, strict=True))
+    if not np.isfinite(by_rank).any():
+        raise InputError(
+            "no split has scores to correlate: expected at least three items with different scores "
+            "that are judged in both halves. Collect two answers or more to each tuple"
+        )
     spearman = Spread.of(by_rank)
     return Reliability(
         splits=splits,
         undefined=int((~np.isfinite(by_rank)).sum()),
         spearman=spearman,
         pearson=Spread.of(linear),
-        by_answers={**levels, most: spearman},
         stepped_up=2 * spearman.mean / (1 + spearman.mean),
     )
 
 
-def split_half(
-    judgements: Judgements, *, seed: int, splits: int = SPLITS, answers: int | None = None
-) -> tuple[Floats, Floats]:
-    """Correlate the halves of many random splits.
-
-    Args:
-        judgements: Answers that count.
-        seed: Decides the splits.
-        splits: Number of splits.
-        answers: Most answers to each tuple that are used, drawn for each split; None uses all.
-
-    Returns:
-        Rank and linear correlation of each split, as `correlate_halves` returns them.
-
-    Raises:
-        InputError: No split has scores to correlate.
-    """
-    rng = np.random.default_rng(derive_seed(seed, "bws", "split", answers or 0))
-    parts = []
-    step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
-    with progress(splits, "Splits" if answers is None else f"Splits of {answers}") as bar:
-        for start in range(0, splits, step):
-            size = min(step, splits - start)
-            parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size, answers)))
-            bar.advance(size)
-    spearman, pearson = (np.concatenate(side) for side in zip(*parts, strict=True))
-    if not np.isfinite(spearman).any():
-        raise InputError(
-            "no split has scores to correlate: expected at least three items with different scores "
-            "that are judged in both halves. Collect two answers or more to each tuple"
-        )
-    return spearman, pearson
-
-
-def draw_halves(
-    judgements: Judgements, rng: np.random.Generator, splits: int, answers: int | None = None
-) -> Halves:
-    """Divide the answers to each tuple into two bins of equal size.
+def draw_halves(judgements: Judgements, rng: np.random.Generator, splits: int) -> Halves:
+    """Divide the answers to each tuple into two bins of equal size: 0 or 1, (splits, A).
 
     Of an odd number, a coin decides the bin of the last one, so that no bin is larger on average.
-    Answers to a tuple above the number that is used are `UNUSED`; the others are `FIRST` or
-    `SECOND`, (splits, A).
     """
     halves = np.empty((splits, len(judgements)), dtype=np.int8)
     order = np.argsort(judgements.asked, kind="stable")
@@ -159,13 +122,9 @@ def draw_halves(
     for number in np.unique(numbers[numbers > 0]):
         members = np.flatnonzero(numbers == number)
         at = order[first[members][:, None] + np.arange(number)]
-        used = int(number if answers is None else min(number, answers))
-        bins = np.full(number, UNUSED, dtype=np.int8)
-        bins[:used] = np.arange(used) % 2
-        drawn = np.broadcast_to(bins, (splits, *at.shape))
         coins = rng.integers(2, size=(splits, len(members), 1), dtype=np.int8)
-        turned = np.where(drawn == UNUSED, drawn, drawn ^ coins)
-        halves[:, at] = turned if number <= 2 and used == number else rng.permuted(turned, axis=2)
+        turned = np.arange(number, dtype=np.int8) % 2 ^ coins
+        halves[:, at] = turned if number <= 2 else rng.permuted(turned, axis=2)
     return halves
 
 
