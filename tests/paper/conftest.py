@@ -42,7 +42,7 @@ SMALL: dict[str, Any] = {
     "precision": "float32",
     "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
     "coherence": {
-        "hidden": 12, "embedding": 10, "batch": 24, "steps": 12, "checkpoint_steps": 4,
+        "hidden": 12, "batch": 24, "steps": 12, "checkpoint_steps": 4,
         "max_tokens": 24,
     },
     "generator": {

@@ -69,8 +69,8 @@ def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list
 
 def test_equals_a_packed_bilstm() -> None:
     """The last states of both directions of PyTorch's BiLSTM over packed sequences, normalized."""
-    encoder = SentenceEncoder(50, 6, 9)
-    peer = nn.LSTM(6, 9, batch_first=True, bidirectional=True)
+    encoder = SentenceEncoder(50, 9)
+    peer = nn.LSTM(9, 9, batch_first=True, bidirectional=True)
     with torch.no_grad():
         for name, value in peer.named_parameters():
             ours = encoder.leftward if name.endswith("_reverse") else encoder.rightward
@@ -86,7 +86,7 @@ def test_equals_a_packed_bilstm() -> None:
 @pytest.mark.parametrize(("width", "padding"), [(8, 0), (8, 31), (40, 31)])
 def test_padding_does_not_matter(width: int, padding: int) -> None:
     """Neither the amount nor the value of padding changes a vector, and no gradient reaches it."""
-    encoder = SentenceEncoder(50, 6, 9)
+    encoder = SentenceEncoder(50, 9)
     plain, padded = encoder(tokens(7), LENGTHS), encoder(tokens(width, padding), LENGTHS)
     torch.testing.assert_close(padded, plain, atol=1e-5, rtol=0)
     padded.pow(3).sum().backward()
@@ -99,7 +99,7 @@ def test_padding_does_not_matter(width: int, padding: int) -> None:
 
 def test_bilinear_logits_are_the_written_formula() -> None:
     """h_<ᵀ W_< h_s + h_>ᵀ W_> h_s + h·[h_<; h_s; h_>] + b, term by term."""
-    model = CoherenceModel(Shape(50, 6, 4, "bilinear", max_tokens=9, window=1))
+    model = CoherenceModel(Shape(50, 4, "bilinear", max_tokens=9, window=1))
     for value in model.query.parameters():
         nn.init.normal_(value)
     s, left, right = torch.randn(3, 5, 8).unbind(0)

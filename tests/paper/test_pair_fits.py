@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firth.paper import contexts as contexts_module
 from firth.paper import pair_fits as module
 from firth.paper.fits import TERMS, PairProfile
 from firth.paper.origin import Origin
@@ -57,9 +58,12 @@ def test_a_cut_is_what_origin_computes(built: Run, strategy: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_smaller_sets_are_prefixes(built: Run, strategy: dict[str, Any]) -> None:
+def test_smaller_sets_are_prefixes(
+    built: Run, strategy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """C_s of each size begins C_s of every larger one, so that one computation serves all."""
-    origin = opened(built, size=SHORTLIST, max_jaccard=0.9, **strategy)
+    monkeypatch.setattr(contexts_module, "MAX_JACCARD", 0.9)
+    origin = opened(built, size=SHORTLIST, **strategy)
     fits = pair_fits(origin, PAIRS)
     contexts = origin.settings.contexts
     kept = [

@@ -12,7 +12,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from firth.paper.harvest import HARVEST, SPLITS, build_harvest, read_pairs
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import PaperSettings, SurrogateSettings, preset
-from firth.paper.surrogate import SURROGATE, sample_pairs, train_surrogate
+from firth.paper.surrogate import SURROGATE, open_pairs, train_surrogate
 from firth.run.errors import MissingStageError
 from firth.run.files import read_json
 from firth.run.run import Run
@@ -101,14 +101,12 @@ def test_variants_keep_their_own_stages(printed: Run) -> None:
     assert np.isfinite(scores).all()
 
 
-def test_fewer_pairs_are_a_part_of_more(printed: Run, tmp_path: Path) -> None:
-    harvest, kept = printed.folder(HARVEST), []
-    for count in (10, 20):
-        sample_pairs(harvest, tmp_path / "some", count, seed=13)
-        kept.append(read_pairs(tmp_path / "some", "train").pairs)
-        assert len(kept[-1]) == count
-    assert set(kept[0]) < set(kept[1])
-    assert read_pairs(tmp_path / "some", "test").pairs == read_pairs(harvest, "test").pairs
+def test_fewer_pairs_are_a_part_of_more(printed: Run) -> None:
+    some = {count: open_pairs(printed, count) for count in (10, 20, None)}
+    kept = {count: splits["train"].pairs for count, splits in some.items()}
+    assert (len(kept[10]), len(kept[20])) == (10, 20)
+    assert set(kept[10]) < set(kept[20]) < set(kept[None])
+    assert some[10]["test"].pairs == some[None]["test"].pairs
 
 
 def test_what_is_missing_is_named(fresh: Callable[..., Run]) -> None:

@@ -1,8 +1,7 @@
 """The discriminative model p(y=1 | c_<, s, c_>), the coherence of a sentence in a context (§3.2.1).
 
-A BiLSTM reads sentences one by one, and a last layer judges them together. That layer turns the
-sentence in the middle into a query over contexts. The logits of one sentence with any number of
-contexts are therefore one matrix product over cached sentence vectors (§3.3).
+A BiLSTM reads sentences one by one. The last layer turns the sentence in the middle into a query
+over contexts, so that the logits of a sentence with any contexts are one product (§3.3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,19 +33,9 @@ BATCH_TOKENS = 8_192
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the model, and how it reads text.
-
-    Attributes:
-        vocabulary: Number of tokens.
-        embedding: Size of a token's vector.
-        hidden: States of each direction of the LSTM; a sentence vector has twice as many.
-        interaction: `bilinear`, or `additive`, which is Eq. 1 as printed.
-        max_tokens: Tokens of a sentence that are read.
-        window: Sentences on each side of a position that make its context.
-    """
+    """Sizes of the model, and how it reads text; `additive` interaction is Eq. 1 as printed."""
 
     vocabulary: int
-    embedding: int
     hidden: int
     interaction: str
     max_tokens: int
@@ -54,24 +43,20 @@ class Shape:
 
 
 class SentenceEncoder(nn.Module):
-    """One-layer BiLSTM. A sentence is the last states of both directions (§3.2.1).
+    """One-layer BiLSTM: the last states of both directions, with mean 0 and variance 1.
 
-    The concatenated states get mean 0 and variance 1 (layer normalization without weights). A
-    bilinear form of raw states, all near 0 at first, hardly starts to learn.
+    A bilinear form of raw states, all near 0 at first, hardly starts to learn.
     """
 
-    def __init__(self, vocabulary: int, embedding: int, hidden: int) -> None:
+    def __init__(self, vocabulary: int, hidden: int) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(vocabulary, embedding)
+        self.tokens = nn.Embedding(vocabulary, hidden)
         nn.init.normal_(self.tokens.weight, std=0.1)
-        self.rightward = _lstm(embedding, hidden)
-        self.leftward = _lstm(embedding, hidden)
+        self.rightward = _lstm(hidden)
+        self.leftward = _lstm(hidden)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Return the vectors of sentences, float32 of shape (n, 2 · hidden).
-
-        `tokens` have shape (n, longest), padded on the right; `lengths` (n,) are 1 at least.
-        """
+        """Return vectors (n, 2 · hidden) of tokens (n, longest), padded on the right."""
         # Each direction is an LSTM over text padded on the right, the leftward one over reversed
         # sentences. No state after the last token is read. Packed sequences do the same in three
         # times as long.
@@ -86,8 +71,8 @@ class SentenceEncoder(nn.Module):
         return layer_norm(vectors, vectors.shape[1:])
 
 
-def _lstm(embedding: int, hidden: int) -> nn.LSTM:
-    lstm = nn.LSTM(embedding, hidden, batch_first=True)
+def _lstm(hidden: int) -> nn.LSTM:
+    lstm = nn.LSTM(hidden, hidden, batch_first=True)
     with torch.no_grad():
         # The forget gate starts open (Jozefowicz et al., 2015), because the vector is read at the
         # end of the sentence. Gates are in the order input, forget, cell, output.
@@ -125,14 +110,11 @@ class CoherenceModel(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.encoder = SentenceEncoder(shape.vocabulary, shape.embedding, shape.hidden)
+        self.encoder = SentenceEncoder(shape.vocabulary, shape.hidden)
         self.query = Query(2 * shape.hidden, shape.interaction)
 
     def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
-        """Return the logits (n,) of h_s (n, size), each with its [h_<; h_>] (n, 2 · size).
-
-        Their sigmoid is p(y=1 | s, c).
-        """
+        """Return the logits (n,) of h_s (n, size), each with its [h_<; h_>] (n, 2 · size)."""
         query, constant = self.query(sentences)
         logits: Tensor = (query * contexts).sum(1) + constant
         return logits
@@ -225,21 +207,15 @@ def encode(encoder: SentenceEncoder, table: TokenTable, sentences: Ints) -> Tens
 class Coherence:
     """The trained model of a run: the first term of Eq. 3, and the ranking of contexts (§3.3).
 
-    The vectors of all corpus sentences were computed when the model was trained; they are
-    memory-mapped. They are float16, which changes log probabilities by up to about 0.005.
+    The vectors of all corpus sentences are memory-mapped float16, which changes log probabilities
+    by up to about 0.005.
 
     Args:
         model: In evaluation mode.
         shape: Sizes of the model.
         tokenizer: The run's tokenizer.
-        vectors: Vectors of all corpus sentences, float16 of shape (n_sentences, 2 · hidden).
+        vectors: Vectors of all corpus sentences, (n_sentences, 2 · hidden).
         document_bounds: As in `Corpus`.
-
-    Example:
-        ```python
-        coherence = Coherence.open(run)
-        coherence.log_probabilities(["The streets were wet."], np.array([12]), np.array([[0, 0]]))
-        ```
     """
 
     def __init__(
@@ -255,11 +231,7 @@ class Coherence:
 
     @classmethod
     def open(cls, run: Run) -> "Coherence":
-        """Open the model of a run.
-
-        Raises:
-            MissingStageError: The run has none.
-        """
+        """Open the model of a run; raise `MissingStageError` where there is none."""
         folder = run.folder(COHERENCE)
         model, shape = load_model(folder)
         vectors = np.load(folder / VECTORS, mmap_mode="r")
@@ -270,17 +242,10 @@ class Coherence:
         return self._encode(sentences).numpy()
 
     def rank_scores(self, sentence_vectors: Singles, positions: Ints) -> Singles:
-        """Return the logit of p(y=1 | s, c) of every sentence in the context of every position.
+        """Return the logit of p(y=1 | s, c) of every sentence at every position, (s, positions).
 
-        Reading the cached vectors takes longer than the product: many sentences with the union of
-        their positions are far cheaper at once than one by one.
-
-        Args:
-            sentence_vectors: From `encode`, (n_sentences, 2 · hidden).
-            positions: Sentence numbers in the corpus, (n_positions,).
-
-        Returns:
-            Shape (n_sentences, n_positions).
+        `sentence_vectors` are from `encode`, and positions are sentence numbers in the corpus.
+        Reading cached vectors takes longer than the product: many sentences at once are cheaper.
         """
         if not len(positions) or not len(sentence_vectors):
             return np.zeros((len(sentence_vectors), len(positions)), np.float32)
@@ -296,10 +261,7 @@ class Coherence:
     def log_probabilities(self, sentences: Sequence[str], positions: Ints, pairs: Pairs) -> Singles:
         """Return log p(y=1 | s, c) of each (sentence, position) in `pairs`, (n,), at most 0.
 
-        Args:
-            sentences: Each distinct sentence once.
-            positions: Each distinct position once, as a sentence number in the corpus.
-            pairs: Rows of (index of a sentence, index of a position), (n, 2).
+        Each distinct sentence and position is given once; `pairs` (n, 2) holds indices of both.
         """
         logits = self.rank_scores(self.encode(sentences), positions)
         rows, columns = np.asarray(pairs, np.int64).reshape(-1, 2).T

@@ -16,18 +16,15 @@ from firth.run.settings import derive_seed
 from firth.text.arrays import Floats, Ints, Singles, ranges
 from firth.text.words import jaccard, normal_form, words
 
+MAX_JACCARD = 0.5
+"""Sentences before two contexts of a set are less similar than this (§3.3)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Makes shortlists of positions: by TF-IDF and coherence, or at random.
 
-    Attributes:
-        corpus: The source of contexts.
-        index: Screens its chunks.
-        coherence: Ranks positions.
-        settings: Selection, and the length of a shortlist.
-        chunks: Chunks that are screened for a sentence.
-        seed: With the sentence, it decides random positions.
+    `chunks` are screened for a sentence. `seed` decides random positions, with the sentence.
     """
 
     corpus: Corpus
@@ -45,8 +42,7 @@ class Candidates:
     def shortlists(self, sentences: Sequence[str]) -> list[Ints]:
         """Return at most `shortlist` distinct positions for each sentence, the best first.
 
-        Where screening finds too few (unknown words, a small corpus), random positions follow the
-        ranked ones, so that every sentence has a context set.
+        Where screening finds too few, random positions follow, so that every sentence has contexts.
 
         Raises:
             InputError: The corpus has no context at all.
@@ -76,8 +72,8 @@ class Candidates:
     def _ranked(self, vector: Singles, positions: Ints, similar: Singles, chunks: Ints) -> Ints:
         """Return the best positions by coherence and TF-IDF; of equal ones the lower comes first.
 
-        TF-IDF ranks too: coherence alone replaces the order of screening by one that is worse.
-        Where C_s takes one position of a chunk, the shortlist holds its two best.
+        Coherence alone ranks worse than screening. Where C_s takes one position of a chunk, the
+        shortlist holds its two best.
         """
         logits = self.coherence.rank_scores(vector[None, :], positions)[0]
         scores = self.settings.screening * similar - np.logaddexp(0.0, -logits)
@@ -118,7 +114,7 @@ def choose(
         return np.argsort(-fits, kind="stable")[: settings.size]
     preceding = [frozenset(words(text)) for text in corpus.texts(shortlist - 1)]
     chunks = index.chunk_of(shortlist)
-    return choose_diverse(fits, chunks, preceding, settings.size, settings.max_jaccard)
+    return choose_diverse(fits, chunks, preceding, settings.size, MAX_JACCARD)
 
 
 def choose_diverse(
@@ -128,14 +124,11 @@ def choose_diverse(
     size: int,
     max_jaccard: float,
 ) -> Ints:
-    """Add contexts one at a time, best fit first, and skip those similar to chosen ones.
+    """Return the indices of the best fits that are not similar to one another, best first.
 
-    A chunk gives at most one context. The words of the sentence that precedes a context must have a
-    Jaccard similarity below `max_jaccard` with those of each chosen one.
-
-    Returns:
-        Indices of the chosen candidates, best first; fewer than `size` where no more are left.
-        Equal fits are taken in the order given.
+    A chunk gives at most one context. The words of the sentence before a context must have a
+    Jaccard similarity below `max_jaccard` with those of each chosen one. Equal fits keep their
+    order.
     """
     chosen: list[int] = []
     seen: set[int] = set()

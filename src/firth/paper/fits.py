@@ -20,11 +20,8 @@ TERMS = ("coherence", "sentence", "left", "right")
 class Terms:
     """The four terms of Eq. 3 for n (sentence, context) pairs, float32 of shape (n,) each.
 
-    Attributes:
-        coherence: log p(y=1 | s, c), in nats, at most 0.
-        sentence: log p(s | c) / |s|, in nats a token.
-        left: log p(c_< | s, c_>) / |c_<|, in nats a token.
-        right: log p(c_> | c_<, s) / |c_>|, in nats a token.
+    `coherence` is log p(y=1 | s, c) in nats; `sentence`, `left` and `right` are log-likelihoods in
+    nats a token.
     """
 
     coherence: Singles
@@ -54,15 +51,7 @@ class Terms:
 
 
 class ContextFit:
-    """Computes the terms of Eq. 3.
-
-    Args:
-        corpus: The source of contexts.
-        coherence: Gives the first term.
-        generator: Gives the other three.
-        settings: Terms whose weight is 0 are not computed, and are 0.
-        window: Sentences on each side of a position that make its context.
-    """
+    """Computes the terms of Eq. 3. Terms whose weight is 0 are not computed, and are 0."""
 
     def __init__(
         self,
@@ -100,10 +89,7 @@ class ContextFit:
 class ContextSet:
     """C_s: the contexts into which a sentence fits, best first.
 
-    Attributes:
-        sentence: s.
-        positions: Corpus sentences whose neighbors are the contexts, (|C_s|,).
-        terms: The terms of S(s, c) for these contexts.
+    `positions` are the corpus sentences whose neighbors are the contexts; `terms` are those of s.
     """
 
     sentence: str
@@ -115,11 +101,8 @@ class ContextSet:
 class PairProfile:
     """All terms over C_{s1} + C_{s2}, from which the similarity of a pair is computed.
 
-    Attributes:
-        set1: C_{s1} with the terms of s1.
-        set2: C_{s2} with the terms of s2.
-        cross1: Terms of s1 in the contexts of s2.
-        cross2: Terms of s2 in the contexts of s1.
+    `cross1` are the terms of s1 in the contexts of s2, and `cross2` those of s2 in the contexts of
+    s1.
     """
 
     set1: ContextSet
@@ -159,10 +142,9 @@ class PairProfile:
 def compare(v1: Floats, v2: Floats, measure: Measure) -> float:
     """Return sim(s1, s2) from v_{s1} and v_{s2}, (|C|,) each: Eq. 4, or its centered form.
 
-    Raw fits are negative log-probabilities of similar size, so that all cosines are near 1.
-    Centering removes the common level. Where a vector has no variation (centered) or is 0 (cosine),
-    the similarity is 0, unless both vectors are equal, when it is 1. Sums are correctly rounded:
-    neither the order of the sentences nor that of the contexts changes the result.
+    Raw fits are log-probabilities of similar size, so that all cosines are near 1. Centering
+    removes the common level. A vector without variation gives 0, and equal vectors 1. Sums are
+    correctly rounded, so that no order changes the result.
     """
     if np.array_equal(v1, v2):
         return 1.0

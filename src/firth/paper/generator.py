@@ -32,16 +32,8 @@ ROLE_OF = {Term.SENTENCE: Role.SENTENCE, Term.LEFT: Role.LEFT, Term.RIGHT: Role.
 class Likelihoods:
     """Natural log-likelihoods in nats a token, one entry for each pair, float32 of shape (n,).
 
-    |x| counts the tokens that were scored. A text without tokens (it is empty, or that side of the
-    context is) has log-likelihood 0. A term that was not asked for is 0 throughout.
-
-    The terms of an encoder-decoder are log-probabilities, at most 0. Two terms of a causal language
-    model come from Bayes' rule with estimates in the denominator, and may exceed 0.
-
-    Attributes:
-        sentence: log p(s | c_<, c_>) / |s|.
-        left: log p(c_< | s, c_>) / |c_<|.
-        right: log p(c_> | c_<, s) / |c_>|.
+    Length counts the tokens that were scored. A text without tokens, and a term that was not asked
+    for, is 0. Two terms of a causal language model are estimates by Bayes' rule, and may exceed 0.
     """
 
     sentence: Singles
@@ -69,14 +61,8 @@ class Generator(ABC):
     ) -> Likelihoods:
         """Return the terms of each (sentence, context) in `pairs`, in their order.
 
-        Each distinct sentence and context is given once, so that work is shared between pairs. A
-        result does not depend on the other pairs or their order, beyond rounding.
-
-        Args:
-            sentences: Texts s.
-            contexts: Contexts c.
-            pairs: Rows of (index of a sentence, index of a context), (n, 2).
-            terms: Terms that are computed; the others are 0.
-            evidence: False gives a baseline: log p(s) / |s|, and the log-likelihood of each side
-                given the other side without the sentence.
+        Each distinct sentence and context is given once, and `pairs` (n, 2) holds indices of both.
+        A result does not depend on the other pairs, beyond rounding. `terms` that are not named are
+        0. Without evidence it is a baseline: log p(s) / |s|, and each side given the other side
+        alone.
         """

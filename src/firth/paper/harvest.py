@@ -54,6 +54,12 @@ class ScoredPairs:
     scores: Floats
     kinds: list[str]
 
+    def some(self, rows: Ints) -> "ScoredPairs":
+        """Return the pairs of some rows."""
+        chosen = rows.tolist()
+        pairs, kinds = ([column[row] for row in chosen] for column in (self.pairs, self.kinds))
+        return ScoredPairs(pairs, self.scores[rows], kinds)
+
 
 @dataclass(frozen=True, eq=False)
 class Shard:
@@ -69,13 +75,8 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     """Let Origin score pairs of corpus sentences, as the settings `paper.harvest` say (§3.4).
 
     A line of `train.jsonl`, `dev.jsonl` and `test.jsonl` holds `sentence1`, `sentence2`, `score`
-    and `kind`. Scores are raw values of Eq. 4 in float64: as printed, they are so near 1 that
-    float32 would make some of them equal. 98 % of the pairs are in train, and 1 % each in dev and
-    test. An interrupted build continues with the first missing shard.
-
-    Args:
-        run: A run with the stages that Origin reads.
-        executor: Who scores shards. The bytes are the same.
+    (Eq. 4 in float64, because raw cosines are near 1) and `kind`. Of the pairs 98 % are in train. A
+    stopped build continues with the first missing shard, and an executor gives the same bytes.
 
     Raises:
         MissingStageError: A stage is not built.
@@ -155,10 +156,7 @@ def plan_shards(
 ) -> list[Shard]:
     """Return the shards of the work: those of train, then dev, then test.
 
-    A corpus that cannot give so many pairs gives fewer.
-
-    Raises:
-        InputError: There are too few pairs.
+    A corpus that cannot give so many pairs gives fewer; too few are an `InputError`.
     """
     usable = excluded.distinct(corpus, corpus.usual_sentences())
     most = len(usable) * settings.max_uses // 4  # Half of what is possible, so that draws succeed.
@@ -252,8 +250,8 @@ def _summary(folder: Path) -> dict[str, Any]:
 def label_report(pairs: Sequence[TextPair], scores: Floats) -> dict[str, Any]:
     """Return what the scores of pairs are worth as labels, (n,), n >= 1.
 
-    `length` is their rank correlation with the number of words of a pair: a label that is only
-    length teaches a model to count words. `distinct` is the share of different scores.
+    `length` is their rank correlation with the words of a pair; `distinct` the share of different
+    scores.
     """
     lengths = np.array([len(words(one)) + len(words(two)) for one, two in pairs], np.float64)
     distinct, length = len(np.unique(scores)) / len(scores), rank_correlation(scores, lengths)

@@ -57,14 +57,7 @@ _REFUSALS = (TypeError, ValueError, RuntimeError, LookupError, AttributeError)
 
 
 class Forest:
-    """Distinct segments, each with its parent; node 0 holds `start`, which begins every text.
-
-    Example:
-        >>> forest = Forest(start=1)
-        >>> left = forest.add(ROOT, (5, 6))
-        >>> forest.add(left, (7,)) == forest.add(left, (7,))
-        True
-    """
+    """Distinct segments, each with its parent; node 0 holds `start`, which begins every text."""
 
     def __init__(self, start: int) -> None:
         self.tokens: list[Tokens] = [(start,)]
@@ -98,14 +91,11 @@ class Forest:
         return path[::-1]
 
     def parts(self, budget: int) -> Iterator[dict[int, bool]]:
-        """Cut the forest into parts of at most `budget` tokens, each to be read at once.
+        """Yield parts of at most `budget` tokens, or one longer path, each to be read at once.
 
-        Ancestors of nodes in several parts are read again in each. A part exceeds the budget only
-        where one path from the root does.
-
-        Yields:
-            The nodes of a part, parents before children, with all their ancestors. The value says
-            whether this part gives the node's log-likelihood.
+        A part is nodes, parents before children, with all their ancestors; those of nodes in
+        several parts are read again. The value says whether this part gives the node's log-
+        likelihood.
         """
         children: list[list[int]] = [[] for _ in self.tokens]
         for node, parent in enumerate(self.parents[1:], start=1):
@@ -131,15 +121,10 @@ class Forest:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Parts of a forest, one row of tokens each, padded on the right to t tokens.
+    """Parts of a forest, one row of tokens each, padded on the right: n rows of t tokens.
 
-    Attributes:
-        tokens: (n, t) token ids.
-        positions: (n, t) distance of each token from the start of its text.
-        mask: (n, 1, t, t), 0 where a token sees another and the lowest number elsewhere.
-        sources: (m,) for each scored token, the place of the token before it in n · t places.
-        targets: (m,) ids of the scored tokens.
-        owners: (m,) nodes of the forest they belong to.
+    `mask` (n, 1, t, t) is 0 where a token sees another. For each of m scored tokens `targets` has
+    its id, `sources` the place before it in n · t places, and `owners` its node.
     """
 
     tokens: Tensor
@@ -189,7 +174,7 @@ class _Rows:
 def forest_scores(model: PreTrainedModel, forest: Forest, budget: int) -> Floats:
     """Return the log-likelihood of each wanted node given its ancestors, in nats; else 0.
 
-    Each segment is given to the model once, many in a row, and at most `budget` tokens at once.
+    Each segment is read once, many in a row, and at most `budget` tokens at once.
     """
     totals = torch.zeros(len(forest), dtype=torch.float64)
     network: Any = model
@@ -235,10 +220,9 @@ def text_scores(model: PreTrainedModel, forest: Forest, _: int = 0) -> Floats:
 
 
 def reads_forests(model: PreTrainedModel) -> bool:
-    """Return whether a probe shows that a model reads forests as it reads texts.
+    """Return whether a model reads forests as it reads texts.
 
-    Some architectures take no mask of pairs of tokens, scale or cap their logits, or have no
-    explicit positions.
+    Some take no mask of pairs of tokens, scale or cap logits, or have no explicit positions.
     """
     size = _vocabulary(model)
     probe = [tuple(token % size for token in segment) for segment in _PROBE]
@@ -266,8 +250,7 @@ def _vocabulary(model: Any) -> int:
 class _Reader(PartReader):
     """Turns parts into tokens that can be put one after another.
 
-    Each part is tokenized by itself, with the blank that divides it from the part before, so that
-    a sentence has the same tokens in every context.
+    Each is tokenized by itself, with the blank before it: it has the same tokens in every context.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> None:
@@ -301,15 +284,8 @@ class _Reader(PartReader):
 class CausalLM(Generator):
     """A `Generator` over a causal language model and its tokenizer.
 
-    Args:
-        model: Its number format and device are those of the computation.
-        tokenizer: The tokenizer of the model.
-        max_tokens: Most tokens of a sentence, and of one side of a context.
-        batch_tokens: Tokens that are read at once.
-
-    Attributes:
-        reader: Tokenizes parts; `reader.start` is the token that begins every text.
-        scores: `forest_scores`, or `text_scores` for a model that does not read forests.
+    It reads `max_tokens` of a sentence and of a side of a context, and `batch_tokens` at once.
+    `scores` is `text_scores` where the model does not read forests.
 
     Raises:
         InputError: The model cannot hold three parts of `max_tokens`, or has no start token.

@@ -38,14 +38,7 @@ _BLOCK = 64
 
 
 def build_origin(run: Run) -> dict[str, Outcome]:
-    """Bring all that Origin reads up to date: tokenizer, index, coherence model and generator.
-
-    Returns:
-        Name of the stage → its outcome, in the order of the work.
-
-    Raises:
-        InputError: The corpus is too small to learn from, or a model cannot be opened.
-    """
+    """Bring all that Origin reads up to date; return name of the stage → its outcome, in order."""
     outcomes: list[Outcome] = []
     first(lambda: outcomes.extend([build_tokenizer(run), build_index(run)]))
     outcomes += [train_coherence(run), train_generator(run)]
@@ -58,22 +51,7 @@ def open_plug_in(name: str, run: Run | None) -> "Origin | None":
 
 
 class Origin:
-    """Context sets, context fits and similarity over one run. It is a `PairScorer`.
-
-    Args:
-        corpus: The source of contexts.
-        index: Screens its chunks.
-        coherence: Ranks contexts, and gives the first term of Eq. 3.
-        generator: Gives the other terms.
-        settings: Settings of the method.
-        seed: Seed of the run.
-
-    Example:
-        ```python
-        origin = Origin.open("run")
-        origin.similarity("The ship left the harbour.", "A boat sailed away.")
-        ```
-    """
+    """Context sets, context fits and similarity over one run. It is a `PairScorer`."""
 
     def __init__(
         self,
@@ -116,11 +94,7 @@ class Origin:
         return f"Origin, {self.settings.contexts.size} contexts, {self.settings.fits.measure}"
 
     def context_sets(self, sentences: Sequence[str]) -> list[ContextSet]:
-        """Return C_s of each sentence.
-
-        Raises:
-            InputError: The corpus has no context at all.
-        """
+        """Return C_s of each sentence."""
         contexts, weights = self.settings.contexts, self.settings.fits.weights
         shortlists = self.candidates.shortlists(sentences)
         if contexts.selection == "random":

@@ -75,16 +75,11 @@ def fits_stage(name: str) -> Stage:
 def build_fits(
     run: Run, name: str, pairs: Sequence[TextPair], executor: Executor | None = None
 ) -> Outcome:
-    """Build the fits of some pairs in a stage, which `read_fits` reads.
+    """Build the fits of some pairs in a stage, which `read_fits` reads by its name.
 
     They hold all four terms, over shortlists as `paper.contexts` says, minus their baselines where
-    `paper.fits.pmi` is set. An interrupted build continues with the first missing shard.
-
-    Args:
-        run: A run with the stages that Origin reads.
-        name: A name of the pairs, which becomes the name of a folder.
-        pairs: Pairs of texts.
-        executor: Who computes shards. The bytes are the same.
+    `paper.fits.pmi` is set. An interrupted build continues with the first missing shard, and an
+    executor gives the same bytes.
     """
     # All terms, whatever weights the run has. They are not saved with the run.
     whole = run.changed({"paper": {"fits": {"weights": Weights().model_dump()}}})

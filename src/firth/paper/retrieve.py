@@ -1,7 +1,7 @@
 """Screening: the chunks of the corpus nearest to a sentence by TF-IDF of uni- and bigrams (§3.3).
 
-A chunk is a run of sentences of one document. Texts are sparse rows of weighted n-grams, hashed to
-buckets. The inverted index lies on disk in shards of consecutive chunks, which are memory-mapped.
+A chunk is a run of sentences of one document. N-grams are hashed to buckets. The inverted index
+lies on disk in shards of consecutive chunks, which are memory-mapped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,10 +69,9 @@ def chunk_texts(corpus: Corpus, bounds: Ints) -> list[str]:
 
 
 def count_ngrams(texts: Sequence[str], bits: int) -> csr_matrix:
-    """Count the uni- and bigrams of words in each text, hashed to 2 ** bits buckets.
+    """Count the uni- and bigrams of words in each text, hashed: (len(texts), 2 ** bits).
 
-    Returns:
-        Float32 counts of shape (len(texts), 2 ** bits). Column numbers ascend in each row.
+    Column numbers ascend in each row.
     """
     known: dict[str, int] = {}
     rows = [[known.setdefault(word, len(known)) for word in words(text)] for text in texts]
@@ -220,10 +219,9 @@ def _write_shard(folder: Path, number: int, rows: csr_matrix) -> None:
 
 @dataclass(frozen=True)
 class Shard:
-    """The postings of consecutive chunks from `first_chunk` on.
+    """The postings of consecutive chunks from `first_chunk` on, (buckets, chunks).
 
-    `postings` has shape (buckets, chunks): row k holds the weight of `buckets[k]` in each chunk.
-    Buckets that occur in no chunk have no row.
+    Row k holds the weight of `buckets[k]` in each chunk. Buckets in no chunk have no row.
     """
 
     first_chunk: int
@@ -235,9 +233,7 @@ class Shard:
 class Screened:
     """Chunks that share an n-gram with a sentence, the best first.
 
-    Attributes:
-        chunks: Chunk numbers, int64 of shape (k,). Of equal scores the lower number comes first.
-        scores: TF-IDF cosines, float32 of shape (k,), in (0, 1], descending.
+    `scores` are TF-IDF cosines in (0, 1]. Of equal ones the lower chunk number comes first.
     """
 
     chunks: Ints
@@ -247,19 +243,8 @@ class Screened:
 class ChunkIndex:
     """The inverted index of the chunks of a run, memory-mapped.
 
-    Results equal the sorted full product of sentences and chunks, among equal scores too. Shards
-    and the number of sentences asked at once do not change them.
-
-    Args:
-        idf: Inverse document frequency of each bucket.
-        shards: All shards in order.
-        bounds: Bounds of the chunks, as `chunk_bounds` returns them.
-
-    Example:
-        ```python
-        index = ChunkIndex.open(run)
-        (screened,) = index.screen(["A storm at sea"], 10)
-        ```
+    Results equal the sorted full product of sentences and chunks. Shards and the number of
+    sentences asked at once do not change them.
     """
 
     def __init__(self, idf: Floats, shards: Sequence[Shard], bounds: Ints) -> None:
@@ -269,11 +254,7 @@ class ChunkIndex:
 
     @classmethod
     def open(cls, run: Run) -> "ChunkIndex":
-        """Open the index of a run.
-
-        Raises:
-            MissingStageError: The run has none.
-        """
+        """Open the index of a run; raise `MissingStageError` where there is none."""
         folder = run.folder(RETRIEVE)
         idf, shards, first = np.load(folder / _IDF, mmap_mode="r"), [], 0
         for number, chunks in enumerate(read_json(folder / _TABLE)["shard_chunks"]):
@@ -292,11 +273,7 @@ class ChunkIndex:
     def screen(self, sentences: Sequence[str], n: int) -> list[Screened]:
         """Return the `n` chunks of highest TF-IDF cosine with each sentence.
 
-        Chunks that share no n-gram with the sentence are left out, so that a result may be shorter
-        than `n`, or empty.
-
-        Raises:
-            ValueError: `n` is below 1.
+        Chunks that share no n-gram with it are left out, so that a result may be shorter, or empty.
         """
         if n < 1:
             raise ValueError(f"n is {n}; it must be 1 at least")

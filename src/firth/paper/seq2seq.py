@@ -29,9 +29,7 @@ Given = tuple[Role, Tokens]
 class CorpusPartReader(PartReader):
     """Reads parts with the tokenizer of a run; the sentences of one side are tokenized singly.
 
-    Attributes:
-        start: Id of `<s>`, which begins a part to generate.
-        missing: Id of `<mask>`, the placeholder of a part to generate.
+    `start` begins a part to generate, and `missing` takes the place of that part in what is given.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
@@ -50,12 +48,8 @@ class CorpusPartReader(PartReader):
 
 @dataclass(frozen=True)
 class Job:
-    """A part to generate, and what it is generated from. Equal jobs are done once.
-
-    Attributes:
-        target: The tokens to generate; not empty.
-        role: Their part.
-        given: The other parts, without empty ones.
+    """A part to generate from the other parts (`given`, without empty ones). Equal jobs are done
+    once.
     """
 
     target: Tokens
@@ -84,15 +78,10 @@ class Job:
 
 
 class Seq2Seq(Generator):
-    """A `Generator` over trained Transformers.
+    """A `Generator` over the Transformer of each part; one may serve all three.
 
-    log p(target | given) is Eq. 2: the sum of the log-probabilities of the target's tokens. The end
-    of the text is not part of it, as for a causal language model.
-
-    Args:
-        models: The Transformer that generates each part; one may serve all three.
-        tokenizer: The tokenizer of the run.
-        batch_tokens: Tokens of a batch, padding included.
+    log p(target | given) is Eq. 2, the sum over the target's tokens; the end of the text is no part
+    of it. A batch has `batch_tokens` tokens, padding included.
     """
 
     def __init__(
@@ -149,11 +138,7 @@ class Seq2Seq(Generator):
 class EncodedParts:
     """The parts that jobs are given, each distinct one encoded once, as keys and values.
 
-    Args:
-        model: Encodes and decodes.
-        jobs: All jobs that are predicted later.
-        reader: Knows the special tokens.
-        budget: Tokens that are encoded at once, padding included.
+    `budget` tokens are encoded at once, padding included.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """The settings of the paper's method: the section `paper` of a run's settings.
 
-Sections and equations are those of Sun et al. (TACL 2022). The ablations are values here: Table 6
-`contexts.size`, Table 7 `surrogate.pairs`, Table 8 `fits.weights`, §5.4 `contexts.selection` and
-`contexts.diverse`, §5.6 `surrogate.structure`. Table 5 needs a smaller corpus.
+Sections and equations are those of Sun et al. (TACL 2022). The ablations but Table 5 are values of
+`contexts.size`, `surrogate.pairs`, `fits.weights`, `contexts.selection` and `surrogate.structure`.
 """
 
 from pathlib import Path
@@ -29,33 +28,24 @@ class RetrieveSettings(Section):
     chunks: Count = 20_000
     """Chunks retrieved for a sentence (the paper: 20,000)."""
     bucket_bits: Annotated[int, Field(ge=8, le=28)] = 24
-    """Uni- and bigrams are hashed to 2 to this power buckets. N-grams in one bucket are one: at 24,
-    a sixth of the n-grams of 10M words share one."""
+    """N-grams are hashed to 2 ** this buckets; at 24, a sixth of those of 10M words share one."""
 
 
 class CoherenceSettings(Section):
     """The discriminative model p(y=1 | c_<, s, c_>) (§3.2.1)."""
 
     interaction: Literal["bilinear", "additive"] = "bilinear"
-    """The last layer. `additive` is Eq. 1 as printed: it orders contexts alike for every sentence.
-    `bilinear` multiplies sentence and context, so that the order depends on the sentence."""
+    """`additive` is Eq. 1 as printed, which orders contexts alike for every sentence."""
     hidden: Count = 300
-    """States of each direction of the LSTM (the paper: 300)."""
-    embedding: Count = 300
+    """States of each direction of the LSTM (the paper: 300), and size of a token's vector."""
     max_tokens: Count = 48
-    """Tokens of a sentence that are read."""
     steps: Count = 2_000
     batch: Count = 128
-    """Positions in a step. The centers of the others are the negatives of each: half of the weight
-    is on sentences of its document, half on random ones."""
-    per_document: Count = 8
-    """Positions of one document that a batch holds together."""
+    """Positions in a step. The centers of the others are the negatives of each."""
     micro_batches: Count = 1
     """Parts in which a batch is computed, to save memory."""
     learning_rate: Positive = 1e-3
     """Peak of Adam's rate."""
-    warmup: Fraction = 0.1
-    """Share of the steps in which the rate rises."""
     checkpoint_steps: Count = 200
 
 
@@ -63,23 +53,22 @@ class GeneratorSettings(Section):
     """The three conditional likelihoods (§3.2.2)."""
 
     backend: Literal["seq2seq", "causal-lm"] = "seq2seq"
-    """`seq2seq`: encoder-decoder Transformers learned on the corpus. `causal-lm`: a pretrained
-    left-to-right language model, by the chain rule."""
+    """`seq2seq` learns Transformers on the corpus; `causal-lm` is a pretrained language model."""
     model: str | None = None
-    """causal-lm: folder, GGUF file or hub name of the model."""
+    """causal-lm: folder, GGUF file or hub name of the model. What follows is for seq2seq."""
     shared: bool = True
-    """seq2seq: one Transformer for the three directions; `false` trains three."""
+    """One Transformer for the three directions; `false` trains three."""
     layers: Count = 3
-    """seq2seq: layers of the encoder and of the decoder ("Transformer-large": 6)."""
+    """Layers of the encoder and of the decoder ("Transformer-large": 6)."""
     width: Count = 256
-    """seq2seq: size of the hidden states ("Transformer-large": 1024)."""
+    """Size of the hidden states ("Transformer-large": 1024)."""
     heads: Count = 4
     feedforward: Count = 1024
     pointer: bool = True
-    """seq2seq: whether the decoder can point at tokens of the neighbors; the paper's does not."""
+    """Whether the decoder can point at tokens of the neighbors; the paper's does not."""
     dropout: Fraction = 0.1
     drop_neighbor: Fraction = 0.15
-    """seq2seq: share of the parts to generate that are trained without one of their neighbors."""
+    """Share of the parts to generate that are trained without one of their neighbors."""
     max_tokens: Count = 48
     """Tokens of a sentence, and of each side of a context, that are read."""
     steps: Count = 4_000
@@ -110,14 +99,11 @@ class ContextSettings(Section):
     shortlist: Count = 128
     """Best ranked contexts that Eq. 3 scores, at least `size`."""
     selection: Literal["two-step", "without-coherence", "random"] = "two-step"
-    """`two-step`: TF-IDF screening, then ranking by coherence. `without-coherence`: the order of
-    screening is the ranking. `random`: positions drawn from the corpus (§5.4)."""
+    """TF-IDF screening, then coherence; screening alone; or positions of the corpus (§5.4)."""
     screening: NonNegative = 40.0
-    """two-step: weight of a chunk's TF-IDF cosine, to which log p(y=1 | s, c) is added; 0 is the
-    ranking by coherence alone, as printed."""
+    """Weight of a chunk's TF-IDF cosine in the ranking; at 0 coherence alone ranks, as printed."""
     diverse: bool = True
-    """At most one context from a chunk, and preceding sentences with Jaccard < `max_jaccard`."""
-    max_jaccard: Fraction = 0.5
+    """At most one context from a chunk, and preceding sentences with Jaccard < 0.5."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -155,8 +141,7 @@ class FitSettings(Section):
     pmi: bool = False
     """Subtract from each log-likelihood the same one with the evidence left out."""
     measure: Measure = "centered"
-    """`cosine` is Eq. 4 as printed. `centered` subtracts the mean of each vector first: Pearson's
-    correlation."""
+    """`cosine` is Eq. 4 as printed; `centered` is Pearson's correlation."""
 
 
 class HarvestSettings(Section):
@@ -178,10 +163,9 @@ class SurrogateSettings(Section):
     """The model that the harvest is distilled into (§3.4, §5.6)."""
 
     structure: Literal["siamese", "cross-encoder"] = "siamese"
-    """`siamese`: the cosine of two vectors. `cross-encoder`: both sentences in one input (§5.6)."""
+    """The cosine of two vectors, or both sentences in one input (§5.6)."""
     base: str = "transformer"
-    """`transformer` (from scratch), `layers` (of the run's language model), or folder or hub name
-    of an encoder, such as roberta-base."""
+    """`transformer` (from scratch), `layers` (of the run's language model), or an encoder."""
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
     calibration: Literal["none", "quantile", "zscore"] = "quantile"
@@ -189,9 +173,7 @@ class SurrogateSettings(Section):
     dimensions: Count = 256
     """transformer: size of the hidden states."""
     layers: Count = 4
-    """transformer: number of layers."""
     max_tokens: Annotated[int, Field(ge=4)] = 128
-    """transformer: tokens that are read."""
     epochs: Count = 2
     batch: Count = 64
     """Pairs in a step."""
@@ -226,24 +208,16 @@ class PaperSettings(Section):
         return torch.bfloat16 if half else torch.float32
 
     def inputs(self, *names: str) -> dict[str, str]:
-        """Return the fingerprint of some fields and sections, as the input of a stage.
-
-        Example:
-            >>> list(PaperSettings().inputs("window", "coherence"))
-            ['paper']
-        """
+        """Return the fingerprint of some fields and sections, as the input of a stage."""
         values = self.model_dump(mode="json")
         return {"paper": fingerprint_value({name: values[name] for name in names})}
 
 
 def preset(name: str) -> dict[str, Any]:
-    """Return the settings of a preset, section → field → value, for `Run.changed`.
+    """Return the settings of a preset, for `Run.changed`.
 
-    `paper` has every size that the paper gives, and those of the models that it names.
-    `paper-small` has the same contexts and equations with models that two cores can train.
-
-    Raises:
-        InputError: There is no such preset.
+    `paper` has every size that the paper gives. `paper-small` has the same contexts and equations
+    with models that two cores can train.
     """
     if name not in PRESETS:
         raise InputError(f"There is no preset {name!r}. The presets are {' and '.join(PRESETS)}.")

@@ -1,6 +1,5 @@
 """The *Surrogate*, which learns the pairs that Origin scored (§3.4, §5.6)."""
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ from torch.nn import functional
 from firth.corpus.tokenizer import TOKENIZER
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED
-from firth.paper.harvest import HARVEST, read_pairs
+from firth.paper.harvest import HARVEST, ScoredPairs, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
 from firth.run.errors import InputError
-from firth.run.files import write_text
 from firth.run.run import Run
 from firth.run.settings import DistillSettings, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
@@ -49,13 +47,9 @@ def train_surrogate(
 ) -> Outcome:
     """Distil the harvest of a run into a Transformer by the squared difference (§3.4).
 
-    The stage is a folder that sentence-transformers opens, with a report and a card. Its report has
-    the squared error on dev and test, that of a constant, and the rank correlation with Origin.
-
-    Args:
-        run: A run with a harvest.
-        settings: By default the settings `paper.surrogate`.
-        stage: By default the Surrogate of the run; another name keeps a variant of it.
+    The stage is a folder that sentence-transformers opens. Its report has the squared error on dev
+    and test, that of a constant, and the rank correlation with Origin. A variant has another
+    `stage`.
 
     Raises:
         MissingStageError: The run has no harvest, or lacks what the base is made from.
@@ -67,11 +61,6 @@ def train_surrogate(
         inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        pairs = seen.folder(HARVEST)
-        if chosen.pairs is not None:
-            some = workspace / SCRATCH / "pairs"
-            sample_pairs(pairs, some, chosen.pairs, seen.settings.seed)
-            pairs = some
         settings = DistillSettings(
             **chosen.model_dump(exclude={"structure", "pairs", "calibration"}), patience=_PATIENCE
         )
@@ -84,8 +73,10 @@ def train_surrogate(
             return opened(seen, settings, folder)
 
         def objective(student: Any) -> PairLabels:
-            parts = plan.micro_batches
-            return PairLabels(student, pairs, chosen.calibration, plan.batch, parts, seed)
+            pairs = open_pairs(seen, chosen.pairs)
+            return PairLabels(
+                student, pairs, chosen.calibration, plan.batch, plan.micro_batches, seed
+            )
 
         return train_student(seen, workspace, plan, start, objective, use=_USE if cross else "")
 
@@ -95,17 +86,17 @@ def train_surrogate(
     )
 
 
-def sample_pairs(harvest: Path, folder: Path, count: int, seed: int) -> None:
-    """Write a harvest with the first `count` training pairs of one shuffled order (Table 7).
+def open_pairs(run: Run, most: int | None) -> dict[str, ScoredPairs]:
+    """Return the splits of a harvest, with at most `most` training pairs (Table 7).
 
-    Fewer pairs are a part of more. The held-out pairs are all there.
+    They are the first of one shuffled order, so that fewer pairs are a part of more.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(harvest, folder)
-    lines = (harvest / "train.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    rng = np.random.default_rng(derive_seed(seed, "reproduce", "harvest"))
-    chosen = np.sort(rng.permutation(len(lines))[:count])
-    write_text(folder / "train.jsonl", "".join(lines[row] for row in chosen.tolist()))
+    splits = {split: read_pairs(run.folder(HARVEST), split) for split in ("train", *HELD_OUT)}
+    if most is not None:
+        whole, seed = splits["train"], derive_seed(run.settings.seed, "reproduce", "harvest")
+        order = np.random.default_rng(seed).permutation(len(whole.pairs))
+        splits["train"] = whole.some(np.sort(order[:most]))
+    return splits
 
 
 # --- Scores of pairs ----------------------------------------------------------------------------
@@ -135,11 +126,7 @@ class PairEncoder:
 
 
 def open_pair_encoder(run: Run, settings: DistillSettings, folder: Path) -> PairEncoder:
-    """Return a cross-encoder before training, as `open_student` does.
-
-    Raises:
-        InputError: The base cannot be opened, or has more than one output.
-    """
+    """Return a cross-encoder before training; `InputError` where the base is none."""
     base = settings.base
     if base == "transformer":
         write_transformer(run, settings, folder)
@@ -160,19 +147,8 @@ def open_pair_encoder(run: Run, settings: DistillSettings, folder: Path) -> Pair
 class PairLabels:
     """The student's scores of pairs approach labels: the squared difference (Sun et al., §3.4).
 
-    Args:
-        student: It is trained.
-        folder: Folder of the stage of scored pairs.
-        calibration: How scores become labels; see `label_map`.
-        batch: Pairs in a batch.
-        micro_batches: Parts in which a batch is computed.
-        seed: Decides the order.
-
-    Attributes:
-        module: What is trained.
-        batches: Numbers of the pairs of each step.
-        sizes: Pairs of each split.
-        seed: Seeds dropout.
+    `module` is trained, `batches` are numbers of pairs of each step, `sizes` the pairs of each
+    split.
     """
 
     teacher, unit = "the scores of pairs", "pairs"
@@ -180,7 +156,7 @@ class PairLabels:
     def __init__(
         self,
         student: BiEncoder | PairEncoder,
-        folder: Path,
+        splits: Mapping[str, ScoredPairs],
         calibration: str,
         batch: int,
         micro_batches: int,
@@ -188,9 +164,8 @@ class PairLabels:
     ) -> None:
         self._student, self._parts, self.module = student, micro_batches, student.module
         self.seed = seed
-        self._splits = {split: read_pairs(folder, split) for split in ("train", *HELD_OUT)}
-        self.sizes = {split: len(some.pairs) for split, some in self._splits.items()}
-        train = self._splits["train"]
+        self.sizes = {split: len(some.pairs) for split, some in splits.items()}
+        self._splits, train = splits, splits["train"]
         self._label = label_map(train.scores, calibration)
         self._labels = self._label(train.scores)
         rows = np.arange(len(train.pairs))[:, None]
@@ -230,13 +205,9 @@ class PairLabels:
 def label_map(scores: Floats, calibration: str) -> Callable[[Floats], Floats]:
     """Return the map from raw scores to labels: monotonic, fitted on training scores alone.
 
-    Raw scores may lie so close together that a constant has a tiny error. Spread over [0, 1], an
-    error means something.
-
-    Args:
-        scores: Raw scores of training pairs, (n,).
-        calibration: `quantile`: the share of training scores below; `zscore`: the normal
-            distribution function of the standardized score; `none`: the score, clipped to [0, 1].
+    `quantile` is the share of training scores below; `zscore` the normal distribution function of
+    the standardized score; `none` the score, clipped to [0, 1]. Spread over [0, 1], an error means
+    something.
 
     Raises:
         InputError: Scores are not finite, or all equal.

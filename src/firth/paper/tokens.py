@@ -39,12 +39,7 @@ def encodable(text: str) -> str:
 
 @dataclass(frozen=True)
 class TokenTable:
-    """Sentences as runs of one flat array.
-
-    Attributes:
-        tokens: Token numbers of all sentences in order; it may be memory-mapped.
-        bounds: Sentence i is `tokens[bounds[i]:bounds[i + 1]]`.
-    """
+    """Sentences as runs of one flat array: sentence i is `tokens[bounds[i]:bounds[i + 1]]`."""
 
     tokens: npt.NDArray[np.int32]
     bounds: Ints
@@ -92,10 +87,7 @@ class TokenTable:
         return tokens, lengths
 
     def batches(self, sentences: Ints, budget: int) -> Iterator[Ints]:
-        """Yield places in `sentences`, longest first, in batches of `budget` padded tokens.
-
-        A sentence longer than the budget is a batch by itself.
-        """
+        """Yield places in `sentences`, longest first, in batches of `budget` padded tokens."""
         lengths = self.bounds[sentences + 1] - self.bounds[sentences]
         order, start = np.argsort(-lengths, kind="stable"), 0
         while start < len(order):
@@ -117,11 +109,7 @@ def cut(tokens: Sequence[int], role: Role, most: int) -> Tokens:
 class PartReader(ABC):
     """Turns sentences and the sides of contexts into tokens, which depend on no other text.
 
-    White space at both ends of a text is dropped.
-
-    Args:
-        max_tokens: Most tokens of a sentence, and of one side of a context. A left side that is
-            longer keeps its end; a sentence and a right side keep their beginning.
+    A sentence and a side have at most `max_tokens`; see `cut`.
     """
 
     def __init__(self, max_tokens: int) -> None:

@@ -49,6 +49,8 @@ ADDITIVE = (
 )
 BLOCK = 16_384
 """Sentences that are encoded between two marks to resume at."""
+_WARMUP, _PER_DOCUMENT = 0.1, 8
+"""Share of the steps in which the rate rises; positions of one document in a batch."""
 _REPORTS = 20
 """Entries of the history, at most."""
 _TESTED = 2_000
@@ -63,11 +65,8 @@ Tokens = Callable[[Sequence[str]], list[list[int]]]
 def train_coherence(run: Run) -> Outcome:
     """Learn p(y=1 | c_<, s, c_>) on the corpus of a run, as its settings `paper.coherence` say.
 
-    The summary holds the last training loss and the figures of `HeldOut.measure`.
-
-    Raises:
-        MissingStageError: The run has no tokenizer.
-        InputError: The corpus has too few sentences to learn from.
+    The summary holds the last training loss and the figures of `HeldOut.measure`. A corpus with too
+    few sentences is an `InputError`.
     """
     settings = run.wing("paper", PaperSettings)
     inputs = settings.inputs("window", "precision", "coherence") | corpus_inputs(run)
@@ -95,7 +94,6 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     if agreed(not (workspace / WEIGHTS).is_file()):
         shape = Shape(
             vocabulary=tokenizer.get_vocab_size(),
-            embedding=config.embedding,
             hidden=config.hidden,
             interaction=config.interaction,
             max_tokens=config.max_tokens,
@@ -110,7 +108,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
         schedule = Schedule(
             steps=config.steps,
             rate=config.learning_rate,
-            warmup=int(config.steps * config.warmup),
+            warmup=int(config.steps * _WARMUP),
             checkpoint_steps=config.checkpoint_steps,
             seed=derive_seed(seed, "steps"),
             report_steps=-(-config.steps // _REPORTS),
@@ -128,7 +126,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
         check_positions(positions)
         history = train(
             model,
-            BatchSource(positions, config.batch, config.per_document, derive_seed(seed, "batches")),
+            BatchSource(positions, config.batch, _PER_DOCUMENT, derive_seed(seed, "batches")),
             lambda batch: batch_loss(model, read, batch, corpus.document_bounds),
             schedule,
             scratch,
@@ -177,16 +175,10 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions in the corpus to learn from, or to measure on.
+    """Positions in the corpus to learn from, with the document of each; sentences ascend.
 
-    A replacement for the center of a position is itself the center of one of them. A sentence is
-    therefore as often a negative center as a positive one, and nothing can be learned from a
-    sentence without its context. The neighbors of a position never replace its center.
-
-    Attributes:
-        sentences: Sentence numbers, (n,), ascending.
-        documents: The document of each.
-        window: Sentences on each side of a position that make its context.
+    A replacement for a center is itself a center, so that nothing can be learned from a sentence
+    without its context. The neighbors of a position never replace its center.
     """
 
     sentences: Ints
@@ -243,8 +235,7 @@ def check_positions(positions: Positions) -> None:
 class BatchSource:
     """Returns the batch of each training step, a function of seed and step alone.
 
-    A batch of `size`, rounded up to whole groups, holds groups of `group` positions from one
-    document each. A pass deals all positions in a new random order.
+    A batch holds groups of `group` positions from one document each. A pass deals all positions.
     """
 
     def __init__(self, positions: Positions, size: int, group: int, seed: int) -> None:
@@ -282,10 +273,9 @@ def batch_loss(
 ) -> Tensor:
     """Return the loss of a batch in nats: binary cross-entropy, and the softmax of each context.
 
-    Every center is tried at every position. Positives have half of the weight of the cross-entropy.
-    Negatives from the document of the position have a quarter, and those from other documents the
-    rest. Where sentence and context interact, the softmax over centers of each context is added: it
-    learns the order of examples, which cross-entropy alone learns slowly.
+    Every center is tried at every position. Positives have half of the weight, negatives from the
+    document a quarter. The softmax over centers is added where sentence and context interact: it
+    learns the order, which cross-entropy alone learns slowly.
     """
     around = neighbors(batch.sentences, document_bounds, batch.window)
     read, where = _Read(encode, batch.sentences, around), model.device
@@ -323,16 +313,7 @@ class _Read:
 
 
 class HeldOut:
-    """Measures accuracy at positions of documents that no model learns from.
-
-    The seed decides positions and replacements, so that every call measures the same examples.
-
-    Args:
-        corpus: The held-out documents. At most `_TESTED` positions of them are used.
-        tokens: Tokenizes texts.
-        window: Sentences on each side of a position that make its context.
-        seed: Seed of the training.
-    """
+    """Measures accuracy at held-out positions, at most `_TESTED`; the seed decides the examples."""
 
     def __init__(self, corpus: Corpus, tokens: Tokens, window: int, seed: int) -> None:
         self._corpus, self._tokens = corpus, tokens
@@ -350,9 +331,9 @@ class HeldOut:
     def measure(self, model: CoherenceModel) -> dict[str, float]:
         """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
 
-        `accuracy_same_document` and `accuracy_random` are over equal numbers of positives and of
-        negatives of that kind; `accuracy` and `held_out_loss` are the means of both kinds. Chance
-        is 0.5 and 0.693. The result is empty where there is nothing to measure on.
+        Positives and negatives of a kind have equal numbers; `accuracy` and `held_out_loss` are the
+        means of both kinds. Chance is 0.5 and 0.693. The result is empty where nothing can be
+        measured.
         """
 
         def read(sentences: Ints) -> Tensor:

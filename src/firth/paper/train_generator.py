@@ -41,7 +41,7 @@ def train_generator(run: Run) -> Outcome:
     """Build the generator of a run, as its settings `paper.generator` say.
 
     seq2seq learns on the corpus. causal-lm loads the model, tries it, and records its name and the
-    fingerprints of its files; the weights stay where they are.
+    fingerprints of its files.
 
     Raises:
         MissingStageError: seq2seq: the run has no tokenizer.
@@ -65,10 +65,7 @@ def train_generator(run: Run) -> Outcome:
 
 
 def open_generator(run: Run) -> Generator:
-    """Open the generator of a run.
-
-    The number format and the tokens of a batch are those of the run's settings; all else is as the
-    stage recorded it.
+    """Open the generator of a run, with number format and batch of its settings.
 
     Raises:
         MissingStageError: The stage is not built.
@@ -245,9 +242,8 @@ class TokenizedCorpus:
 class BatchPlan:
     """The positions of each batch, a function of the seed and the number of the batch alone.
 
-    In each epoch the positions are shuffled, sorted by the length of their longest part, and cut
-    into batches of `batch_tokens`, the padding of three parts included. The batches are taken in
-    random order. Equally long positions change places; the sizes of the batches do not change.
+    In each epoch positions are shuffled, sorted by their longest part, cut into batches of
+    `batch_tokens` with padding, and taken in random order. The sizes of the batches do not change.
     """
 
     def __init__(self, positions: Ints, longest: Ints, batch_tokens: int, seed: int) -> None:
@@ -304,8 +300,7 @@ def sample(positions: Ints, most: int, seed: int) -> Ints:
 def held_out_losses(generator: Seq2Seq, triples: Sequence[Triple]) -> dict[str, dict[str, float]]:
     """Return the mean negative log-likelihood of real triples, in nats a token.
 
-    Each term has `loss`, and `baseline` without the evidence; their difference is the value of the
-    evidence. Nothing is returned where there are no triples.
+    Each term has `loss`, and `baseline` without the evidence. Without triples there is nothing.
     """
     whole = [triple for triple in triples if all(triple)]
     losses: dict[str, dict[str, float]] = {}

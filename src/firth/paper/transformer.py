@@ -1,15 +1,13 @@
 """The encoder-decoder Transformer of §3.2.2, over packed sentences.
 
 Word, sentence-position and token-position embeddings are added (§3.2.2). The encoder reads each
-given sentence by itself, and the decoder generates the missing part, attending to all of them. A
-sentence is thus encoded once for all contexts, and a side of a context once for all sentences. The
-one-token text `<mask>` in the place of the missing part is always given too: the decoder attends to
-it where every neighbor is left out.
+given sentence by itself, once for all contexts, and the decoder generates the missing part,
+attending to all of them. It also attends to the text `<mask>`, in case all neighbors are left out.
 
 A word of the missing part often occurs in its neighbors, which a small model learns last. The
-output is therefore a pointer sentinel mixture (Merity et al. 2017): one more attention over the
-given parts, whose weight on a token is the probability of generating that token again. Its weight
-on `<mask>` is the share of the softmax over the vocabulary:
+output is a pointer sentinel mixture (Merity et al. 2017): the weight of one more attention on a
+given token is the probability of generating it again. Its weight on `<mask>` is the share of the
+softmax over the vocabulary:
 
     p(w) = share · softmax(W h + b)[w] + copied(w)
 """
@@ -35,11 +33,8 @@ _VOCABULARY_STEP, _ROW_STEP = 2048, 256
 class Packed:
     """Sentences one after another, without padding, for layers that treat tokens one by one.
 
-    Attributes:
-        tokens: Token ids, (t,).
-        roles: Sentence position of each token, (t,).
-        positions: Position of each token in its sentence, (t,).
-        lengths: Tokens of each sentence, (n,), at least 1.
+    `tokens`, `roles` and `positions` are (t,): id, sentence position, and place in the sentence.
+    `lengths` are those of the n sentences.
     """
 
     tokens: Tensor
@@ -103,11 +98,8 @@ class Shape:
 class Memory:
     """The given parts that the decoder attends to, one row for each sentence to generate.
 
-    Attributes:
-        layers: For each decoder layer keys and values, (n, m, 2 · width). The last entry of a shape
-            with a pointer is its keys, (n, m, width / heads).
-        tokens: The tokens, (n, m); the first of each row is `<mask>`.
-        real: Mask of the entries that are no padding, (n, m).
+    `layers` are keys and values of each decoder layer, (n, m, 2 · width), and the keys of the
+    pointer. The first of `tokens` (n, m) is `<mask>`; `real` masks padding.
     """
 
     layers: Sequence[Tensor]
@@ -119,10 +111,8 @@ class Memory:
 class Prediction:
     """The distribution of the next token at t places.
 
-    Attributes:
-        states: (t, width), to be multiplied with the output embedding.
-        log_share: Log of the share of the softmax over the vocabulary, float32 of shape (t,).
-        copied: Probability of the true next token by pointing at it, float32 of shape (t,).
+    `states` (t, width) are to be multiplied with the output embedding; `log_share` (t,) is the
+    share of the softmax, and `copied` (t,) the probability of the true token by pointing.
     """
 
     states: Tensor
