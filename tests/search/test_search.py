@@ -133,6 +133,7 @@ def test_nothing_is_claimed_where_nothing_is_known(calibrated: Search) -> None:
         assert "zxqv, wrrt" in hits.remark
     foreign = calibrated.search("\u65e5\u672c\u306e\u7d4c\u6e08")
     assert (foreign, foreign.answer) == ([], NOTHING)
+    assert foreign.unknown == ("\u65e5\u672c\u306e\u7d4c\u6e08",)
     hits = calibrated.search("zxqv wrrt qqpl anchor")
     assert hits
     assert hits.answer == NOTHING

@@ -100,7 +100,7 @@ class Hits(list[Hit]):
     Attributes:
         answer: Whether the best hit answers: "probably answers", "may be related" or "nothing here
             answers this"; "" without a calibration.
-        unknown: Words of the query that no document has.
+        unknown: Words of the query that no document has; all of it in a foreign writing system.
     """
 
     answer: str = ""
@@ -208,10 +208,12 @@ class Search:
         if top < 1:
             raise InputError(f"top: got {top}; expected at least 1")
         hits = Hits()
-        if not self._is_foreign(query):
+        if self._is_foreign(query):
+            hits.unknown = (query,)
+        else:
             best = self._candidates(query, top, mode, unit, where)
             hits = Hits(self._hits(query, best, unit))
-        hits.unknown = tuple(self.index.bm25.unknown(query))
+            hits.unknown = tuple(self.index.bm25.unknown(query))
         if self.calibration:
             first = hits[0].answer if hits else UNLIKELY
             hits.answer = NOTHING if first == UNLIKELY else first
