@@ -1,25 +1,40 @@
-"""Processor time, memory and size of what users do, on documents that you name.
+"""Processor time and memory of what users do, of search, and of a pretrained encoder.
 
-usage: python benchmarks/speed.py DOCUMENTS... [--pairs 5000]
+usage: python benchmarks/speed.py DOCUMENTS... [--runs RUN ...] [--onnx]
 
-Every figure is measured in a process of its own, by its processor time. Rates are also given as
-ratios to tf-idf of stems in the same run.
+Every figure is processor time on one core, because machines are shared. `--runs` names runs whose
+search is compared with bm25s over sentences, and with exact search over random unit vectors of
+MiniLM's size. `--onnx` exports MiniLM, and encodes with onnxruntime and sentence-transformers.
 """
 
 import argparse
-import json
-import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import process_time
 
+import bm25s
+import numpy as np
+import Stemmer
+
 import firth
+from figures import Cell, record
 from firth.corpus.corpus import Corpus
+from firth.encoders.packaged import packaged
+from firth.encoders.pretrained import open_encoder
 from firth.evaluation.baselines import open_baseline
+from firth.run.console import set_quiet
 from firth.run.run import Run
+from firth.search.index import INDEX, build_index
+from firth.search.search import Search
+
+ENCODER, WIDTH, QUERIES, SEED = "all-MiniLM-L6-v2", 384, 100, 13
+SENTENCES = 2_000
+COMMAND = "python benchmarks/speed.py DOCUMENTS"
 
 
 def cost(*command: str) -> tuple[float, float]:
@@ -40,48 +55,149 @@ def cost(*command: str) -> tuple[float, float]:
     return round(seconds, 2), round(peak, 1)
 
 
-def seconds_of(work: object, *arguments: object) -> float:
-    """Return the least processor time of three calls."""
-    times = []
-    for _ in range(3):
+def seconds_of(work: Callable[[], object], times: int = 3) -> float:
+    """Return the least processor time of some calls."""
+    taken = []
+    for _ in range(times):
         start = process_time()
-        work(*arguments)  # type: ignore[operator]
-        times.append(process_time() - start)
-    return min(times)
+        work()
+        taken.append(process_time() - start)
+    return min(taken)
+
+
+def uses(documents: Sequence[str], work: Path) -> dict[str, list[Cell]]:
+    """Return the time and memory of commands, and what a model does in a second."""
+    run = str(work / "run")
+    rows: dict[str, list[Cell]] = {
+        "import firth": [*cost("-c", "import firth")],
+        "firth --help": [*cost("-m", "firth", "--help")],
+        "firth build": [*cost("-m", "firth", "build", *documents, "--run", run, "-q")],
+        "firth search": [*cost("-m", "firth", "search", "people without work", "--run", run)],
+    }
+    model, corpus = firth.load(run), Corpus.open(run)
+    texts = corpus.texts(corpus.usual_sentences()[: 2 * SENTENCES])
+    pairs = list(zip(texts[::2], texts[1::2], strict=False))
+    model.search("people without work")
+    for name, count, call in (
+        ("10,000 searches", QUERIES, lambda: [model.search(text) for text in texts[:QUERIES]]),
+        ("10,000 sentences encoded", len(texts), lambda: model.encode(texts)),
+        ("10,000 pairs scored", len(pairs), lambda: model.scorer.similarities(pairs)),
+        ("the same by tf-idf", len(pairs),
+         lambda: open_baseline("tfidf", Run.open(run)).similarities(pairs)),
+    ):  # fmt: skip
+        rows[name] = [round(10_000 * seconds_of(call) / count, 2), None]
+    return rows
+
+
+def searches(run: str, work: Path) -> dict[str, list[Cell]]:
+    """Return the seconds of an index, and queries a second, of firth, bm25s and exact search."""
+    copy = work / "copy"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns(INDEX.name, "calibration"))
+    indexing = seconds_of(lambda: build_index(Run.open(copy)), 1)
+    shutil.rmtree(copy)
+    search = Search.open(run)
+    corpus = search.index.corpus
+    titles = [title for title in dict.fromkeys(corpus.document_titles()) if title]
+    queries = titles[:: max(1, len(titles) // QUERIES)][:QUERIES]
+    stemmer = Stemmer.Stemmer("english")
+    sentences, index = corpus.texts(np.arange(len(corpus))), bm25s.BM25()
+
+    def tokens(texts: Sequence[str]) -> object:
+        return bm25s.tokenize([*texts], stopwords="en", stemmer=stemmer, show_progress=False)
+
+    def by_words(query: str) -> object:
+        return index.retrieve(tokens([query]), k=10, show_progress=False)
+
+    plain = seconds_of(lambda: index.index(tokens(sentences), show_progress=False), 1)
+    rng = np.random.default_rng(SEED)
+    vectors = rng.standard_normal((len(corpus), WIDTH), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def exactly(number: int) -> object:
+        scores = vectors @ vectors[number]
+        return np.argpartition(-scores, 10)[:10]
+
+    search.search(queries[0])
+    by = {
+        "firth": (indexing, lambda: [search.search(query) for query in queries]),
+        "bm25s": (plain, lambda: [by_words(query) for query in queries]),
+        "exact, 384 numbers": (None, lambda: [exactly(n) for n in range(len(queries))]),
+    }
+    return {
+        f"{name}, {len(corpus):,} sentences": [
+            None if index is None else round(index, 1),
+            round(1_000 * seconds_of(call) / len(queries), 1),
+        ]
+        for name, (index, call) in by.items()
+    }
+
+
+def export(folder: Path) -> None:
+    """Write MiniLM as ONNX, with its tokenizer and pooling."""
+    import torch
+    from transformers import AutoModel
+
+    source = packaged(ENCODER)
+    assert source is not None
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors", "*.bin"))
+    model = AutoModel.from_pretrained(source, attn_implementation="eager").eval()
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    example = {name: torch.ones((2, 8), dtype=torch.int64) for name in names}
+    axes = {name: {0: "texts", 1: "tokens"} for name in (*names, "last_hidden_state")}
+    torch.onnx.export(
+        model, (), str(folder / "model.onnx"), kwargs=example, input_names=[*names],
+        output_names=["last_hidden_state"], dynamic_axes=axes, dynamo=False,
+    )  # fmt: skip
+
+
+def encoders(texts: Sequence[str], work: Path) -> dict[str, list[Cell]]:
+    """Return sentences a second of two libraries, and the least cosine of their vectors."""
+    from sentence_transformers import SentenceTransformer
+
+    export(work / "onnx")
+    ours = open_encoder(str(work / "onnx" / "model.onnx"))
+    theirs = SentenceTransformer(str(packaged(ENCODER)), device="cpu")
+    some = texts[:64]
+    cosines = (ours.encode(some) * theirs.encode(some, normalize_embeddings=True)).sum(axis=1)
+    calls = {
+        "firth, onnxruntime": lambda: ours.encode(texts),
+        "sentence-transformers": lambda: theirs.encode([*texts], show_progress_bar=False),
+    }
+    least = round(float(cosines.min()), 4)
+    return {name: [round(len(texts) / seconds_of(call, 2)), least] for name, call in calls.items()}
 
 
 def main() -> None:
-    """Measure, and print one JSON document."""
+    """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("documents", nargs="+")
-    parser.add_argument("--pairs", type=int, default=5_000)
+    parser.add_argument("--runs", nargs="*", default=[])
+    parser.add_argument("--onnx", action="store_true")
     given = parser.parse_args()
-    found: dict[str, object] = {"cores": os.cpu_count()}
+    set_quiet(True)
+    names = ", ".join(Path(each).name for each in given.documents)
     with tempfile.TemporaryDirectory() as folder:
-        run = str(Path(folder) / "run")
-        found["import firth"] = cost("-c", "import firth")
-        found["firth --help"] = cost("-m", "firth", "--help")
-        found["build"] = cost("-m", "firth", "build", *given.documents, "--run", run, "-q")
-        found["one search"] = cost("-m", "firth", "search", "people without work", "--run", run)
-        size = sum(path.stat().st_size for path in Path(run).rglob("*") if path.is_file())
-        found["size of the run, MiB"] = round(size / 2**20, 1)
-        model, corpus = firth.load(run), Corpus.open(run)
-        found["words"] = int(corpus.word_counts.sum())
-        texts = corpus.texts(corpus.usual_sentences()[: 2 * given.pairs])
-        half = len(texts) // 2
-        pairs = list(zip(texts[:half], texts[half : 2 * half], strict=True))
-        model.search("people without work")
-        queries = texts[:50]
-        seconds = seconds_of(lambda: [model.search(query, top=10) for query in queries])
-        found["searches per second"] = round(len(queries) / seconds, 1)
-        found["sentences encoded per second"] = round(len(texts) / seconds_of(model.encode, texts))
-        baseline = seconds_of(open_baseline("tfidf", Run.open(run)).similarities, pairs)
-        scorer = seconds_of(model.scorer.similarities, pairs)
-        found["pairs scored per second"] = round(len(pairs) / scorer)
-        found["time of a pair, tf-idf = 1"] = round(scorer / baseline, 2)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found["peak of this process, MiB"] = round(peak, 1)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        work = Path(folder)
+        rows = uses(given.documents, work)
+        size = sum(path.stat().st_size for path in (work / "run").rglob("*") if path.is_file())
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        corpus = Corpus.open(work / "run")
+        words = f"{names}: {int(corpus.word_counts.sum()):,} words"
+        rows["the model in use"] = [None, round(peak, 1)]
+        rows["size of the run on disk"] = [None, round(size / 2**20, 1)]
+        record("speed", ["", "seconds", "MiB"], rows, command=COMMAND, data=words, seed=SEED)
+        if given.onnx:
+            texts = corpus.texts(corpus.usual_sentences()[:SENTENCES])
+            columns = ["", "sentences a second", "least cosine of both"]
+            rows = encoders(texts, work)
+            record("speed-onnx", columns, rows, command=f"{COMMAND} --onnx", data=words, seed=SEED)
+        if given.runs:
+            rows = {}
+            for run in given.runs:
+                rows |= searches(run, work)
+            columns = ["", "index, s", "a query, ms"]
+            command, data = f"{COMMAND} --runs RUNS", f"{QUERIES} titles as queries"
+            record("speed-search", columns, rows, command=command, data=data, seed=SEED)
 
 
 if __name__ == "__main__":
