@@ -168,17 +168,9 @@ def score(
 
 def _changes(options: list[str] | None) -> dict[str, Any]:
     """Return name → value of `NAME=VALUE`; values are YAML."""
-    from firth.run.settings import read_yaml
+    from firth.run.settings import read_options
 
-    values, problems = {}, []
-    for option in options or []:
-        name, equals, text = option.partition("=")
-        try:
-            values[name.strip()] = read_yaml(text)
-        except ValueError:
-            equals = ""
-        if not equals:
-            problems.append(f"{option!r}: expected NAME=VALUE")
+    values, problems = read_options(options or [])
     if problems:
         raise ConfigError("--set", problems)
     return values

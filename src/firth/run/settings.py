@@ -300,19 +300,8 @@ def parse_changes(options: Sequence[str]) -> dict[str, Any]:
         ConfigError: An option has no `=`, names no setting, or has a value that is not YAML or
             that the setting does not take. All problems are named at once.
     """
-    tree: dict[str, Any] = {}
-    problems: list[str] = []
-    for option in options:
-        path, equals, text = option.partition("=")
-        if not equals or not path.strip():
-            problems.append(f"{option!r}: expected SECTION.FIELD=VALUE, as corpus.language=de")
-            continue
-        try:
-            value = read_yaml(text)
-        except ValueError as error:
-            problems.append(f"{option!r}: the value is not valid YAML: {first_line(error)}")
-            continue
-        tree = _laid_over(tree, _at(path.strip(), value))
+    values, problems = read_options(options)
+    tree = _nested(values, "--set")
     try:
         change_settings(Settings(), tree, "--set")
     except ConfigError as error:
@@ -320,6 +309,22 @@ def parse_changes(options: Sequence[str]) -> dict[str, Any]:
     if problems:
         raise ConfigError("--set", problems)
     return tree
+
+
+def read_options(options: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return name → value of options such as `corpus.language=de`, and what is wrong with some."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for option in options:
+        name, equals, text = option.partition("=")
+        if not equals or not name.strip():
+            problems.append(f"{option!r}: expected NAME=VALUE, as corpus.language=de")
+            continue
+        try:
+            values[name.strip()] = read_yaml(text)
+        except ValueError as error:
+            problems.append(f"{option!r}: the value is not valid YAML: {first_line(error)}")
+    return values, problems
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Any], source: str) -> Settings:
