@@ -117,6 +117,8 @@ def test_evidence_of_a_product(contexts: Contexts, space: WordSpace) -> None:
         documents = [context.document for context in each.contexts]
         assert len(set(documents)) == len(documents)
         assert not {context.text for context in each.contexts} & {*pair}
+        among = encoder.encode([context.text for context in each.contexts])
+        assert np.all(np.triu(among @ among.T, 1) < 0.81), "repeats are no further evidence"
         products = [context.fit1 * context.fit2 for context in each.contexts]
         assert products == sorted(products, reverse=True)
         for context in each.contexts:

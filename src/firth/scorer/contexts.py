@@ -258,6 +258,8 @@ _AT_ONCE = 64
 """Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB."""
 _RESEMBLES = 0.25
 """Least cosine of a context with each of both texts."""
+_REPEATS = 0.8
+"""A context this similar to one that is shown adds no evidence."""
 _WORTH = 0.15
 """Least share of a product that a topic is named for."""
 
@@ -324,14 +326,17 @@ class TopicFits:
         """Return the contexts with the highest product of both cosines."""
         both = np.where(np.minimum(one, two) >= _RESEMBLES, one * two, 0.0)
         forms, found = {normal_form(text) for text in pair}, dict[str, ContextShare]()
+        chosen: list[int] = []
         for c in np.argsort(-both, kind="stable").tolist():
             if not both[c] or len(found) == MAX_CONTEXTS:
                 break
             number = int(self._order[c])
             document = self.contexts.documents[number]
-            if self._forms[c] in forms or document in found:
+            likeness = self._vectors[chosen] @ self._vectors[c]
+            repeats = document in found or likeness.max(initial=0) >= _REPEATS
+            if self._forms[c] in forms or repeats:
                 continue
-            forms.add(self._forms[c])
+            chosen.append(c)
             found[document] = ContextShare(
                 self.contexts.texts[number],
                 document,
