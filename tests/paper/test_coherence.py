@@ -48,6 +48,13 @@ def coherence(built: Run) -> Coherence:
     return Coherence.open(built)
 
 
+def logits_of(model: CoherenceModel, s: torch.Tensor, contexts: torch.Tensor) -> torch.Tensor:
+    """Return the logit of each sentence with its context, (n,)."""
+    query, constant = model.query(s)
+    logits: torch.Tensor = (query * contexts).sum(1) + constant
+    return logits
+
+
 def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list[int]) -> Singles:
     """Return log p(y=1 | s, c) of each text at each position: texts read one by one, Eq. 1."""
     model = coherence._model
@@ -60,7 +67,7 @@ def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list
                 torch.from_numpy(coherence.encode(list(side))) if side else torch.zeros(1, size)
                 for side in (context.left, context.right)
             ]
-            rows.append(logsigmoid(model.logits(h[s], torch.cat(sides, 1))))
+            rows.append(logsigmoid(logits_of(model, h[s], torch.cat(sides, 1))))
     return torch.cat(rows).detach().numpy()
 
 
@@ -111,7 +118,7 @@ def test_bilinear_logits_are_the_written_formula() -> None:
             + u_left @ left[row] + model.query.center @ s[row] + u_right @ right[row]
             + model.query.bias
         )  # fmt: skip
-        got = model.logits(s, torch.cat([left, right], 1))[row]
+        got = logits_of(model, s, torch.cat([left, right], 1))[row]
         torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
 
 

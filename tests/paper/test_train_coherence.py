@@ -40,18 +40,6 @@ def positions_of(lengths: list[int], window: int = 1) -> Positions:
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 
 
-@given(lengths=LENGTHS, window=st.integers(1, 3), seed=st.integers(0, 99), same=st.booleans())
-def test_replacements(lengths: list[int], window: int, seed: int, same: bool) -> None:
-    """From the right document, never the center or a neighbor, and -1 only where none exists."""
-    positions = positions_of(lengths, window)
-    drawn = positions.replacements(np.arange(len(positions)), same, seed)
-    for center, document, got in zip(positions.sentences, positions.documents, drawn, strict=True):
-        inside = positions.documents == document
-        allowed = inside & (np.abs(positions.sentences - center) > window) if same else ~inside
-        choices = positions.sentences[allowed]
-        assert got in choices if len(choices) else got == -1
-
-
 @given(lengths=LENGTHS, step=st.integers(0, 20), size=st.integers(1, 20))
 @settings(max_examples=60)
 def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, size: int) -> None:

@@ -19,13 +19,14 @@ from torch.nn.functional import layer_norm, logsigmoid
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
+from firth.encoders.transformer import device
 from firth.paper.tokens import Pairs, TokenTable, encodable
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.text.arrays import Ints, Singles
 
-COHERENCE = Stage("paper/coherence", 2, "torch", "firth paper build")
+COHERENCE = Stage("paper/coherence", 3, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
 BATCH_TOKENS = 8_192
 """Padded tokens that are read at once."""
@@ -112,12 +113,6 @@ class CoherenceModel(nn.Module):
         super().__init__()
         self.encoder = SentenceEncoder(shape.vocabulary, shape.hidden)
         self.query = Query(2 * shape.hidden, shape.interaction)
-
-    def logits(self, sentences: Tensor, contexts: Tensor) -> Tensor:
-        """Return the logits (n,) of h_s (n, size), each with its [h_<; h_>] (n, 2 · size)."""
-        query, constant = self.query(sentences)
-        logits: Tensor = (query * contexts).sum(1) + constant
-        return logits
 
     @property
     def device(self) -> torch.device:
@@ -235,11 +230,16 @@ class Coherence:
         folder = run.folder(COHERENCE)
         model, shape = load_model(folder)
         vectors = np.load(folder / VECTORS, mmap_mode="r")
-        return cls(model, shape, open_tokenizer(run), vectors, Corpus.open(run).document_bounds)
+        bounds = Corpus.open(run).document_bounds
+        return cls(model.to(device()), shape, open_tokenizer(run), vectors, bounds)
 
     def encode(self, sentences: Sequence[str]) -> Singles:
         """Return vectors of sentences, (n, 2 · hidden), which do not depend on one another."""
-        return self._encode(sentences).numpy()
+        if not len(sentences):
+            return np.zeros((0, 2 * self._shape.hidden), np.float32)
+        table = TokenTable.of(token_rows(sentences, self._tokenizer, self._shape.max_tokens))
+        with torch.inference_mode():
+            return encode(self._model.encoder, table, np.arange(len(table))).cpu().numpy()
 
     def rank_scores(self, sentence_vectors: Singles, positions: Ints) -> Singles:
         """Return the logit of p(y=1 | s, c) of every sentence at every position, (s, positions).
@@ -250,12 +250,12 @@ class Coherence:
         if not len(positions) or not len(sentence_vectors):
             return np.zeros((len(sentence_vectors), len(positions)), np.float32)
         with torch.inference_mode():
-            query, constant = self._model.query(torch.from_numpy(sentence_vectors))
             table, rows = self._around(positions)
+            query, constant = self._model.query(torch.from_numpy(sentence_vectors).to(table.device))
             products = table @ torch.cat(query.chunk(2, dim=1)).T
             on_left, on_right = products.chunk(2, dim=1)
             logits = mean_rows(on_left, rows[:, 0]) + mean_rows(on_right, rows[:, 1])
-            scores: Singles = (logits + constant).T.contiguous().numpy()
+            scores: Singles = (logits + constant).T.contiguous().cpu().numpy()
             return scores
 
     def log_probabilities(self, sentences: Sequence[str], positions: Ints, pairs: Pairs) -> Singles:
@@ -267,17 +267,10 @@ class Coherence:
         rows, columns = np.asarray(pairs, np.int64).reshape(-1, 2).T
         return logsigmoid(torch.from_numpy(logits[rows, columns])).numpy()
 
-    def _encode(self, sentences: Sequence[str]) -> Tensor:
-        if not len(sentences):
-            return torch.zeros(0, 2 * self._shape.hidden)
-        table = TokenTable.of(token_rows(sentences, self._tokenizer, self._shape.max_tokens))
-        with torch.inference_mode():
-            return encode(self._model.encoder, table, np.arange(len(table)))
-
     def _around(self, positions: Ints) -> tuple[Tensor, Ints]:
         """Return the vectors that positions need, and their neighbors as rows of this table."""
         rows = neighbors(positions, self._document_bounds, self._shape.window)
         # Positions share sentences: each is read once, in the order of the file.
         needed = np.unique(rows[rows >= 0])
-        table = torch.from_numpy(np.asarray(self._vectors[needed])).float()
+        table = torch.from_numpy(np.asarray(self._vectors[needed])).to(self._model.device).float()
         return table, np.where(rows >= 0, np.searchsorted(needed, rows), -1)

@@ -65,7 +65,7 @@ Tokens = Callable[[Sequence[str]], list[list[int]]]
 def train_coherence(run: Run) -> Outcome:
     """Learn p(y=1 | c_<, s, c_>) on the corpus of a run, as its settings `paper.coherence` say.
 
-    The summary holds the last training loss and the figures of `HeldOut.measure`. A corpus with too
+    The summary holds the last training loss and the `held_out_figures`. A corpus with too
     few sentences is an `InputError`.
     """
     settings = run.wing("paper", PaperSettings)
@@ -104,7 +104,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
         seed, where = derive_seed(run.settings.seed, "coherence"), device()
         with seeded(derive_seed(seed, "weights")):
             model = CoherenceModel(shape).to(where)
-        held_out = HeldOut(Corpus.open(run, "held-out"), tokens, shape.window, seed)
+        held_out = Corpus.open(run, "held-out")
         schedule = Schedule(
             steps=config.steps,
             rate=config.learning_rate,
@@ -131,7 +131,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
             schedule,
             scratch,
             "Training coherence",
-            lambda _: held_out.measure(model),
+            lambda _: held_out_figures(model, held_out, tokens, shape.window, seed),
         )
         write_json(workspace / HISTORY, history)
         save_model(workspace, model, shape)
@@ -177,8 +177,7 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
 class Positions:
     """Positions in the corpus to learn from, with the document of each; sentences ascend.
 
-    A replacement for a center is itself a center, so that nothing can be learned from a sentence
-    without its context. The neighbors of a position never replace its center.
+    Negatives are centers of others, so that nothing can be learned from a sentence alone.
     """
 
     sentences: Ints
@@ -197,27 +196,6 @@ class Positions:
     def __getitem__(self, part: Mask | Ints) -> "Positions":
         """Return the positions of a mask, or of indices."""
         return Positions(self.sentences[part], self.documents[part], self.window)
-
-    def replacements(self, chosen: Ints, same_document: bool, seed: int) -> Ints:
-        """Draw a replacement for the center of each position of the indices `chosen`, (k,).
-
-        It comes from the position's document, or from any other one; -1 where there is none.
-        """
-        documents, centers = self.documents[chosen], self.sentences[chosen]
-        first = np.searchsorted(self.documents, documents)
-        last = np.searchsorted(self.documents, documents, side="right")
-        near = np.maximum(first, np.searchsorted(self.sentences, centers - self.window))
-        far = np.minimum(last, np.searchsorted(self.sentences, centers + self.window, side="right"))
-        # An interval of indices to draw from, and a hole in it.
-        start = first if same_document else np.zeros_like(first)
-        end = last if same_document else np.full_like(last, len(self))
-        hole, hole_end = (near, far) if same_document else (first, last)
-        choices = (end - start) - (hole_end - hole)
-        rng = np.random.default_rng(seed)
-        drawn = start + rng.integers(0, np.maximum(choices, 1))
-        drawn += np.where(drawn >= hole, hole_end - hole, 0)
-        some = choices > 0
-        return np.where(some, self.sentences[np.where(some, drawn, 0)], -1)
 
 
 def check_positions(positions: Positions) -> None:
@@ -268,6 +246,21 @@ def negatives(batch: Positions) -> tuple[Mask, Mask]:
     return together & ~near, ~together
 
 
+def batch_logits(
+    model: CoherenceModel, encode: Encode, batch: Positions, document_bounds: Ints
+) -> Tensor:
+    """Return the logit of center i at position j, (n, n); each sentence is read once."""
+    around = neighbors(batch.sentences, document_bounds, batch.window)
+    numbers = np.unique(np.concatenate((batch.sentences, around[around >= 0])))
+    table = encode(numbers)
+    rows = torch.from_numpy(np.searchsorted(numbers, batch.sentences)).to(table.device)
+    places = np.where(around < 0, -1, np.searchsorted(numbers, around))
+    with torch.autocast(table.device.type, enabled=False):
+        query, constant = model.query(table[rows])
+        logits: Tensor = query @ context_vectors(table, places).T + constant[:, None]
+    return logits
+
+
 def batch_loss(
     model: CoherenceModel, encode: Encode, batch: Positions, document_bounds: Ints
 ) -> Tensor:
@@ -277,11 +270,8 @@ def batch_loss(
     document a quarter. The softmax over centers is added where sentence and context interact: it
     learns the order, which cross-entropy alone learns slowly.
     """
-    around = neighbors(batch.sentences, document_bounds, batch.window)
-    read, where = _Read(encode, batch.sentences, around), model.device
+    logits, where = batch_logits(model, encode, batch, document_bounds), model.device
     with torch.autocast(where.type, enabled=False):
-        query, constant = model.query(read.vectors(batch.sentences))
-        logits = query @ read.contexts(around).T + constant[:, None]
         positive = softplus(-logits.diagonal()).mean()
         kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch)]
         some = [kind for kind in kinds if kind.any()]
@@ -296,63 +286,35 @@ def batch_loss(
         return loss
 
 
-class _Read:
-    """The vectors of all sentences that some examples need, each read once; -1 marks none."""
+def held_out_figures(
+    model: CoherenceModel, corpus: Corpus, tokens: Tokens, window: int, seed: int
+) -> dict[str, float]:
+    """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
 
-    def __init__(self, encode: Encode, *sentences: Ints) -> None:
-        self._numbers = np.unique(np.concatenate([part[part >= 0] for part in sentences]))
-        self._table = encode(self._numbers)
+    They are measured at `_TESTED` positions of held-out documents, with the centers of the others
+    as negatives. Positives have half of the weight; `accuracy` and `held_out_loss` are means over
+    both kinds of negatives. Chance is 0.5 and 0.693. No position gives no figure.
+    """
+    positions = Positions.of(corpus, window)
+    order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(positions))
+    chosen = positions[np.sort(order[:_TESTED])]
+    if not len(chosen):
+        return {}
 
-    def vectors(self, sentences: Ints) -> Tensor:
-        rows = torch.from_numpy(np.searchsorted(self._numbers, sentences))
-        return self._table[rows.to(self._table.device)]
+    def read(sentences: Ints) -> Tensor:
+        table = TokenTable.of(tokens(corpus.texts(sentences)))
+        return encode(model.encoder, table, np.arange(len(table)))
 
-    def contexts(self, around: Ints) -> Tensor:
-        rows = np.where(around < 0, -1, np.searchsorted(self._numbers, around))
-        return context_vectors(self._table, rows)
-
-
-class HeldOut:
-    """Measures accuracy at held-out positions, at most `_TESTED`; the seed decides the examples."""
-
-    def __init__(self, corpus: Corpus, tokens: Tokens, window: int, seed: int) -> None:
-        self._corpus, self._tokens = corpus, tokens
-        positions, seed = Positions.of(corpus, window), derive_seed(seed, "held out", "examples")
-        rng = np.random.default_rng(derive_seed(seed, "slots"))
-        chosen = np.sort(rng.permutation(len(positions))[:_TESTED])
-        self._examples: dict[str, tuple[Ints, Ints, Ints]] = {}
-        for kind, purpose in (("same_document", "same"), ("random", "random")):
-            drawn = positions.replacements(chosen, purpose == "same", derive_seed(seed, purpose))
-            centers, drawn = positions.sentences[chosen][drawn >= 0], drawn[drawn >= 0]
-            if len(drawn):
-                around = neighbors(centers, corpus.document_bounds, window)
-                self._examples[kind] = centers, around, drawn
-
-    def measure(self, model: CoherenceModel) -> dict[str, float]:
-        """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
-
-        Positives and negatives of a kind have equal numbers; `accuracy` and `held_out_loss` are the
-        means of both kinds. Chance is 0.5 and 0.693. The result is empty where nothing can be
-        measured.
-        """
-
-        def read(sentences: Ints) -> Tensor:
-            table = TokenTable.of(self._tokens(self._corpus.texts(sentences)))
-            return encode(model.encoder, table, np.arange(len(table)))
-
-        accuracy: dict[str, float] = {}
-        losses: list[float] = []
-        with torch.inference_mode():
-            for kind, (centers, around, drawn) in self._examples.items():
-                known = _Read(read, centers, around, drawn)
-                contexts = known.contexts(around)
-                positive = model.logits(known.vectors(centers), contexts)
-                negative = model.logits(known.vectors(drawn), contexts)
-                right = (positive > 0).float().mean() + (negative <= 0).float().mean()
-                accuracy[f"accuracy_{kind}"] = right.item() / 2
-                loss = softplus(-positive).mean() + softplus(negative).mean()
-                losses.append(loss.item() / 2)
-        if not accuracy:
-            return {}
-        mean = sum(accuracy.values()) / len(accuracy)
-        return {"accuracy": mean, **accuracy, "held_out_loss": sum(losses) / len(losses)}
+    with torch.inference_mode():
+        logits = batch_logits(model, read, chosen, corpus.document_bounds)
+    positive, figures, losses = logits.diagonal(), {}, []
+    for name, kind in zip(("same_document", "random"), negatives(chosen), strict=True):
+        if kind.any():
+            wrong = logits[torch.from_numpy(kind).to(logits.device)]
+            right = (positive > 0).float().mean() + (wrong <= 0).float().mean()
+            figures[f"accuracy_{name}"] = right.item() / 2
+            losses.append((softplus(-positive).mean() + softplus(wrong).mean()).item() / 2)
+    if not losses:
+        return {}
+    mean = sum(figures.values()) / len(figures)
+    return {"accuracy": mean, **figures, "held_out_loss": sum(losses) / len(losses)}
