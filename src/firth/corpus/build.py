@@ -108,12 +108,8 @@ def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> 
 
     Documents that the inputs no longer hold are removed, but not those of `add_documents`.
     Documents that a user removed (`remove_documents`) stay removed. Nothing is read where neither
-    the files nor the settings have changed. The settings are saved in the run.
-
-    Args:
-        run: The run; `run.settings.corpus` says how records become documents.
-        inputs: As for `firth.corpus.read.read_documents`.
-        executor: What splits texts into sentences. The content does not depend on it.
+    the files nor the settings have changed. The settings are saved in the run. The executor splits
+    texts into sentences. The content does not depend on it.
 
     Raises:
         InputError: The inputs cannot be used, or no document is left. The store is as before.

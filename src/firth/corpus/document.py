@@ -46,11 +46,7 @@ HARMLESS = frozenset(
 class Problem:
     """A record, file or folder that is not used as it is.
 
-    Attributes:
-        source: Name of the file or folder.
-        line: First line or row of the record, counted from 1; 0 for a whole file or folder.
-        reason: What is wrong.
-        detail: What was found.
+    The line is the first one of the record, counted from 1; it is 0 for a whole file or folder.
     """
 
     source: str
@@ -98,12 +94,7 @@ def record_of(
 ) -> Iterator[Item]:
     """Yield the document in a mapping of field names to values, and what is wrong with it.
 
-    Args:
-        record: The record.
-        source: Name of its file.
-        line: Its first line.
-        settings: Names of the fields, and the longest text.
-        id: Id of a record without one. By default it is `source:line`.
+    A record without an id gets `id`, by default `source:line`.
     """
     names = text_fields(settings)
     parts = {name: _plain(record[name]) for name in names if name in record}

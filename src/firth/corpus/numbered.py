@@ -82,11 +82,8 @@ def read_sentences(
     Memory holds the distinct words and the documents' files. Files in `scratch` hold four bytes for
     each word, and twenty for each sentence.
 
-    Args:
-        run: The run; the language of its corpus chooses the stemmer.
-        settings: `min_count` and `vocabulary` say which stems are kept.
-        scratch: Folder of the files. Earlier files in it are replaced.
-        stemmer: A stemmer to use instead, such as `none`.
+    The settings `min_count` and `vocabulary` say which stems are kept. The language of the corpus
+    chooses the stemmer where none is named, such as `none`.
 
     Raises:
         MissingStageError: The run has no corpus.
@@ -147,10 +144,7 @@ def _vocabulary(
 ) -> tuple[tuple[str, ...], Ints, npt.NDArray[np.int32]]:
     """Return the stems that are kept, their counts, and each type's number, -1 where it is dropped.
 
-    Args:
-        stemmed: Stem of each type.
-        types: Types of all words of the corpus.
-        settings: Fewest occurrences of a stem, and most stems.
+    `stemmed` has the stem of each type, and `types` the types of all words of the corpus.
     """
     names = sorted(set(stemmed))
     if not names:
@@ -172,13 +166,7 @@ def _vocabulary(
 def _cut(
     pieces: Path, lengths: npt.NDArray[np.int32], number_of: npt.NDArray[np.int32]
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Remove dropped words from the file, and cut long sentences.
-
-    Args:
-        pieces: File of the types of all words, which the numbers of the kept ones replace: there
-            are never more.
-        lengths: Words of each sentence.
-        number_of: Number of each type, -1 where it is dropped.
+    """Replace types in the file by numbers of stems, which are never more; cut long sentences.
 
     Yields:
         For some sentences at a time, where each begins, and its sentence in the corpus.

@@ -69,11 +69,8 @@ def read_documents(
 ) -> Iterator[Item]:
     """Yield the documents of the inputs in order, and a problem for each record that is not used.
 
-    Args:
-        inputs: A path, glob, URI or `demo:speeches`; a tuple or list of them; or a list of texts,
-            an iterable of records with a field `corpus.text_field`, or a data frame.
-        settings: How records become documents.
-        run: Folder of the run that is built from them: it is passed over.
+    Inputs are a path, glob, URI or `demo:speeches`; a tuple or list of them; or a list of texts, an
+    iterable of records with a field `corpus.text_field`, or a data frame.
 
     Raises:
         InputError: With every input that cannot be used; or no record has the field `group_by`.
@@ -185,11 +182,8 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
     A string and a `Path` name files, and so do the strings of a tuple. The strings of a list name
     files where each of them looks like a path, and are texts else.
 
-    Args:
-        inputs: As for `read_documents`. Folders are walked, links included, each folder once.
-            Hidden files and files of unknown extensions are left out. Remote files are fetched
-            into the cache.
-        run: Folder of the run that is built: it is passed over where it lies inside an input.
+    Folders are walked, links included, each folder once. Hidden files, files of unknown extensions
+    and the folder of the run are left out. Remote files are fetched into the cache.
 
     Raises:
         InputError: With every input that is absent, empty, unreadable, of an unknown extension, or
@@ -299,12 +293,9 @@ class _Walk:
     def files(self, root: Path, pattern: Sequence[str] = ()) -> tuple[list[Path], int]:
         """Return the files below a folder, sorted, and the number of others.
 
-        Links to folders come last, so that a file is called by its own path where it has one.
-
-        Args:
-            root: The folder.
-            pattern: Parts that the path from there must match, `**` for any number of folders. By
-                default all files of known extensions are wanted.
+        Links to folders come last, so that a file is called by its own path where it has one. The
+        path from the folder must match the parts of a pattern, `**` for any number of folders; by
+        default all files of known extensions are wanted.
         """
         wanted: list[Path] = []
         others, seen, ahead = 0, {os.path.realpath(root)}, deque([root])

@@ -103,11 +103,7 @@ def missing_corpus(run: Path) -> MissingStageError:
 
 
 def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
-    """Open a store; a transaction that was killed is undone.
-
-    Args:
-        path: The database. With `writes` it is made where it does not exist.
-        writes: Whether it may be changed through the connection.
+    """Open a store, which is made where it is to be written; a killed transaction is undone.
 
     Raises:
         MissingStageError: There is none, and it is not to be written.
@@ -301,9 +297,8 @@ class Store:
     def finish(self, *, whole: bool) -> tuple[dict[str, int], list[Problem]]:
         """Put what is staged in place, inside a transaction.
 
-        Args:
-            whole: What is staged is all that the inputs hold: their other documents are removed,
-                and so are documents that were added and are duplicates of staged ones.
+        With `whole`, it is all that the inputs hold: their other documents are removed, and so are
+        documents that were added and are duplicates of staged ones.
 
         Returns:
             Numbers of documents that are added, replaced and removed; and the staged documents that

@@ -82,13 +82,10 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A statistic of some rows, which are resampled independently of other samples.
+    """A statistic of n rows, which are resampled independently of other samples.
 
-    Attributes:
-        statistic: Gets counts of shape (resamples, n).
-        n: Number of rows.
-        seed: Seed of the resamples: equal seeds give equal resamples of n rows.
-        undefined: Why the statistic is undefined on these rows, or "".
+    Equal seeds give equal resamples of n rows. `undefined` says why the statistic is undefined on
+    these rows, or is "".
     """
 
     statistic: Statistic
@@ -116,11 +113,8 @@ def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> 
     """Estimate a statistic, or its mean over several samples, with its interval.
 
     The first, second, ... resamples of all samples are averaged. Resamples in which the statistic
-    is not finite are left out. There is no interval where only one row can be drawn.
-
-    Args:
-        samples: One sample, or those to average over.
-        resamples: Number of resamples behind the interval; 0 gives the value alone.
+    is not finite are left out. There is no interval where only one row can be drawn, or without
+    resamples.
 
     Example:
         >>> rows = np.array([0.0, 1.0, 1.0, 1.0] * 25)

@@ -36,14 +36,9 @@ SCHEMA = 3
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of one model.
+    """One figure of one model, times 100, on a set and split such as `sts-b:test`.
 
-    Attributes:
-        model: Name of the model.
-        set: Name and split of the set, such as `sts-b:test`.
-        subset: `all`, `mean` (over subsets), or the name of a subset.
-        metric: Name of the metric.
-        estimate: Value and interval, times 100.
+    The subset is `all`, `mean` (over subsets), or the name of a subset.
     """
 
     model: str
@@ -70,11 +65,9 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
-    """A set and the scores of each model.
+    """A set and the similarities of its pairs by each model.
 
-    Attributes:
-        data: The set. Its rows have no texts where it was read from saved results.
-        scores: Similarities of `data.pairs` by each model.
+    The rows of the set have no texts where it was read from saved results.
     """
 
     data: EvaluationSet
@@ -168,13 +161,7 @@ class Evaluation:
         )
 
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
-        """Return one figure.
-
-        Args:
-            model: Name of the model.
-            set: Name of the set, with or without its split.
-            metric: Name of the metric; by default the set's usual one.
-            subset: `all`, `mean`, or the name of a subset.
+        """Return one figure, by default of the set's usual metric; the set may lack its split.
 
         Raises:
             InputError: There is no such figure.
@@ -240,8 +227,7 @@ class Evaluation:
     def text(self, against: str | None = None) -> str:
         """Return the figures as tables of at most 80 columns, with the notes.
 
-        Args:
-            against: Model that the others are compared with; by default the first.
+        The models are compared with one of them, by default the first.
         """
         against = self.models[0] if against is None else against
         tables = [self._table(one, against) for one in self.sets]

@@ -108,12 +108,7 @@ def _bigrams(form: str) -> set[tuple[str, str]]:
 def find_overlap(sets: Sequence[EvaluationSet], corpus: Run | Iterable[str]) -> list[Overlap]:
     """Look for the texts of evaluation sets, and for their sentences, in a corpus.
 
-    Args:
-        sets: The sets.
-        corpus: A run, whose learned documents are read; or sentences.
-
-    Returns:
-        One overlap for each set.
+    The corpus is a run, whose learned documents are read, or sentences.
 
     Raises:
         MissingStageError: The run has no corpus.

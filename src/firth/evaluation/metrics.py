@@ -48,14 +48,7 @@ BINARY = (Metric.AVERAGE_PRECISION,)
 def measure(
     metric: Metric, x: Floats, y: Floats, *, seed: int, resamples: int = RESAMPLES
 ) -> Estimate:
-    """Measure two columns of shape (n,), with an interval.
-
-    Args:
-        metric: The metric.
-        x: Human scores; similarities of (anchor, positive) for triplets.
-        y: Similarities; similarities of (anchor, negative) for triplets.
-        seed: Seed of the resamples.
-        resamples: Number of resamples; 0 gives the value alone.
+    """Measure two `Columns`, (n,), with an interval; no resamples give the value alone.
 
     Raises:
         InputError: The columns differ in shape.
@@ -86,12 +79,8 @@ def metric_sample(
 ) -> Sample:
     """Return a metric of some rows as a sample, for `estimate`.
 
-    Args:
-        metric: The metric.
-        systems: Columns of each model. Row by row, all are about the same observations.
-        seed: Seed of the resamples.
-        difference: Take the first model minus the second; by default the mean over the models.
-        name: Name of the rows in messages, where there are several samples.
+    The columns of all models are, row by row, about the same observations. The sample is the mean
+    over the models, or the first minus the second. The rows may have a name for messages.
 
     Raises:
         InputError: The columns differ in shape.

@@ -173,13 +173,9 @@ def _digest(fields: Iterable[str]) -> bytes:
 
 
 def load_set(name: str, data_dir: str | Path | None = None) -> EvaluationSet:
-    """Load a set.
+    """Load a public set, a folder with `pairs.tsv` or `triplets.tsv` in `data_dir`, or a file.
 
-    Args:
-        name: A public set, a folder of `data_dir` with `pairs.tsv` or `triplets.tsv`, or a file
-            of pairs or triplets. `NAME:SPLIT` takes a split; by default it is `test`, or all rows
-            where there is no `test`.
-        data_dir: Folder with the evaluation sets.
+    `NAME:SPLIT` takes a split. By default it is `test`, or all rows where there is no `test`.
 
     Raises:
         InputError: There is no such set or split, or its file is broken.
@@ -209,12 +205,7 @@ def load_sets(
     data_dir: str | Path | None = None,
     exclude_overlap: Sequence[str] = (),
 ) -> list[EvaluationSet]:
-    """Load several sets.
-
-    Args:
-        names: Names as `load_set` takes them; `all` means the public sets in `data_dir`.
-        data_dir: Folder with the evaluation sets.
-        exclude_overlap: Sets whose rows are left out of all sets, such as `sts-b:dev`.
+    """Load several sets; `all` means the public ones, and rows of other sets can be left out.
 
     Raises:
         InputError: As `load_set`; no name; no set is there; no row of a set is left.

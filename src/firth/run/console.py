@@ -228,11 +228,8 @@ def progress(
 ) -> Progress[Any]:
     """Show the progress of work: a bar in a terminal, a line now and then in a log.
 
-    Args:
-        work: Items to iterate over, or the number of steps of a block: `with progress(10, "Words")
-            as bar: bar.advance()`. None: the number is unknown.
-        title: What is done, as `Reading documents`.
-        total: Number of the items, where they have no length.
+    The work is items to iterate over, or the number of steps of a block, None where it is unknown:
+    `with progress(10, "Words") as bar: bar.advance()`. Items without a length may have a total.
     """
     if isinstance(work, int | float) or work is None:
         return Progress((), title, work)
@@ -273,12 +270,10 @@ _FIGURE = re.compile(r"[-+\u2212\u2013±<]?[\d\[]|[-\u2013]?$")
 def table(rows: Sequence[Row]) -> str:
     r"""Return columns under a heading and a rule, at most 80 wide, figures to the right.
 
+    The rows are the heading, and others of as many cells, or of one cell: a line across the table.
     Columns that are too wide are wrapped between words and before an interval in brackets, never
-    within one. Columns that still do not fit follow in a second table with the same first column.
-
-    Args:
-        rows: The heading, and rows of as many cells, or of one cell: a line across the table. A
-            no-break space in a cell is a space at which it is not broken.
+    within one, or at a no-break space. Columns that still do not fit follow in a second table with
+    the same first column.
 
     Example:
         >>> print(table([["model", "lee"], ["baseline:dice", "60.1 [52.3, 66.8]"]]))

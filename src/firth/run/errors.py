@@ -57,15 +57,11 @@ def first_line(error: BaseException) -> str:
 
 
 def require(module: str, extra: str, what: str) -> ModuleType:
-    """Import an optional library.
-
-    Args:
-        module: The name to import, as `onnxruntime`.
-        extra: The extra of firth that installs it.
-        what: The subject of the message, as `An ONNX encoder`.
+    """Import an optional library, such as `onnxruntime`, which an extra of firth installs.
 
     Raises:
-        MissingExtraError: The library is not installed.
+        MissingExtraError: The library is not installed. `what` is the subject of the message, such
+            as `An ONNX encoder`.
     """
     try:
         return import_module(module)

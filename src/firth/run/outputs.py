@@ -32,10 +32,8 @@ def write_file(
 ) -> None:
     """Write a result to a file, and the folders above it.
 
-    Args:
-        path: The file.
-        content: Text, bytes, or a function that writes the path that it is called with.
-        force: Allows replacing a file that is there.
+    The content is text, bytes, or a function that writes the path that it is called with. `force`
+    allows replacing a file that is there.
 
     Raises:
         InputError: As `claim_output`, or the disk is full.
@@ -88,16 +86,9 @@ def write_folder(
 ) -> Outcome:
     """Bring a folder of results up to date, as `firth.run.stage.execute` does.
 
-    A result of the same command, settings and inputs is reused. Work that was stopped is continued
-    by the same request, and removed by another one.
-
-    Args:
-        out: The folder.
-        fill: Fills a workspace and returns the summary.
-        command: Command that writes the folder, such as `train finetune`.
-        settings: Everything besides `inputs` that decides the bytes, as plain values.
-        inputs: Name → fingerprint of what is read.
-        force: Allows replacing another result of firth. Other files are never replaced.
+    A result of the same command, settings and inputs (name → fingerprint of what is read) is
+    reused. Work that was stopped is continued by the same request, and removed by another one.
+    `force` allows replacing another result of firth. Other files are never replaced.
 
     Raises:
         InputError: `out` is a file, or holds files that firth did not write, or another result

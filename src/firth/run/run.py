@@ -280,10 +280,8 @@ class Run:
 def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -> Run:
     """Open a run, or begin one, with changes laid over its settings.
 
-    Args:
-        path: Folder of the run.
-        config: A settings file, which may be partial.
-        options: Changes such as `corpus.language=de`, laid over those of `config`.
+    The changes are those of a settings file, which may be partial, and over them options such as
+    `corpus.language=de`.
 
     Raises:
         ConfigError: The settings are not valid; the file or `--set` is named as the origin.

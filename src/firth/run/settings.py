@@ -125,7 +125,7 @@ class ScorerSettings(Section):
     """Weight of the alignment of words. By default 0.15 with an encoder of sentences, else 0.5."""
     spelling_weight: NonNegative | None = None
     """Length of a word's character n-gram vector, where its learned vector has length 1. By default
-    0.8, and 0.5 from 300,000 sentences on."""
+    0.8."""
     number_penalty: Fraction = 0.25
     """Share of the score that is lost where the numbers of two texts differ."""
     contexts: Count | None = None

@@ -114,11 +114,9 @@ class Manifest:
         return fingerprint_value({name: dict(known) for name, known in self.outputs.items()})
 
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
-        """Return a line for each output that is not as it was written.
+        """Return a line for each output of a folder that is not as it was written.
 
-        Args:
-            folder: Folder of the stage.
-            bytes_too: Compares every byte, not only sizes.
+        By default sizes are compared; with `bytes_too` every byte.
         """
         problems = []
         for name, known in self.outputs.items():
@@ -159,13 +157,8 @@ def up_to_date(folder: Path, wanted: Manifest) -> Manifest | None:
 def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
     """Bring the stage in the folder `final` up to date: reuse it, continue it, or build it.
 
-    The caller holds a lock, so that nobody else builds here.
-
-    Args:
-        final: Folder of the stage.
-        wanted: Its request, from `Manifest.wanted`.
-        fill: It must be deterministic given the request. It may continue from files that it finds
-            in the workspace: they belong to the same request.
+    The caller holds a lock, so that nobody else builds here. `fill` must be deterministic given the
+    request. It may continue from files in the workspace: they belong to the same request.
 
     Raises:
         InputError: `final` holds something that firth did not write. Nothing was built.
