@@ -5,8 +5,7 @@ with or without diversity can be cut from the terms of one shortlist.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from firth.paper.contexts import choose
 from firth.paper.fits import TERMS, ContextSet, PairProfile, Terms
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import ContextSettings, Measure, PaperSettings, Weights
-from firth.run.console import Progress, progress
-from firth.run.executor import Executor, Local
+from firth.run.console import progress
 from firth.run.files import fingerprint_value, read_arrays, write_arrays
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
@@ -72,14 +70,11 @@ def fits_stage(name: str) -> Stage:
     return Stage(f"paper/fits/{name}", 2, "torch", "firth reproduce")
 
 
-def build_fits(
-    run: Run, name: str, pairs: Sequence[TextPair], executor: Executor | None = None
-) -> Outcome:
+def build_fits(run: Run, name: str, pairs: Sequence[TextPair]) -> Outcome:
     """Build the fits of some pairs in a stage, which `read_fits` reads by its name.
 
     They hold all four terms, over shortlists as `paper.contexts` says, minus their baselines where
-    `paper.fits.pmi` is set. An interrupted build continues with the first missing shard, and an
-    executor gives the same bytes.
+    `paper.fits.pmi` is set. An interrupted build continues with the first missing shard.
     """
     # All terms, whatever weights the run has. They are not saved with the run.
     whole = run.changed({"paper": {"fits": {"weights": Weights().model_dump()}}})
@@ -87,18 +82,12 @@ def build_fits(
     size = max(1, _SHARD_FITS // (4 * settings.contexts.shortlist))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        starts = range(0, len(pairs), size)
-        files = {workspace / f"{start:08}.safetensors": start for start in starts}
-        left = {file: pairs[start : start + size] for file, start in files.items()
-                if not file.is_file()}  # fmt: skip
-        computed = (executor or Local()).map(_FitPairs(whole), left.values())
-        bar: Progress[int] = progress(len(files), "Terms of Eq. 3")
-        with bar:
-            bar.advance(len(files) - len(left))
-            for file, fits in zip(left, computed, strict=True):
-                write_fits(file, fits)
-                bar.advance()
-        return {"pairs": len(pairs), "shards": len(files)}
+        origin, starts = Origin.open(whole), range(0, len(pairs), size)
+        for start in progress(starts, "Terms of Eq. 3"):
+            file = workspace / f"{start:08}.safetensors"
+            if not file.is_file():
+                write_fits(file, pair_fits(origin, pairs[start : start + size]))
+        return {"pairs": len(pairs), "shards": len(starts)}
 
     screened = settings.contexts.model_dump(include={"shortlist", "selection", "screening"})
     asked = {
@@ -113,17 +102,6 @@ def read_fits(run: Run, name: str) -> list[PairProfile]:
     """Return the fits of a stage; raise `MissingStageError` if it is not built."""
     files = sorted(run.folder(fits_stage(name)).glob("*.safetensors"))
     return [one for file in files for one in load_fits(file)]
-
-
-@dataclass(frozen=True)
-class _FitPairs:
-    """The work of an executor: pairs in, their fits out."""
-
-    run: Run
-
-    def open(self) -> Callable[[Sequence[TextPair]], list[PairProfile]]:
-        origin = Origin.open(self.run)
-        return lambda pairs: pair_fits(origin, pairs)
 
 
 def write_fits(path: Path, fits: Sequence[PairProfile]) -> None:
