@@ -32,14 +32,9 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Annotator:
-    """An annotator, and how gold questions went.
+    """An annotator: numbers of annotations, and of gold answers with best and worst both right.
 
-    Attributes:
-        name: Name.
-        answers: Number of annotations.
-        gold_answered: Number of gold questions that were answered.
-        gold_right: Number of those with the right best and the right worst item.
-        passed: Whether the answers count; they do where no gold question was answered.
+    The answers count where `passed`, also where no gold question was answered.
     """
 
     name: str
@@ -51,13 +46,7 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Answers:
-    """Annotations, divided into those that count and the others.
-
-    Attributes:
-        kept: Those that count: at most one for each annotator and tuple.
-        left_out: The others, with the reason.
-        annotators: All annotators, by name.
-    """
+    """Annotations that count, at most one for each annotator and tuple, and the others with why."""
 
     kept: tuple[Annotation, ...]
     left_out: tuple[tuple[Annotation, Fault], ...]
@@ -94,15 +83,9 @@ def sort_answers(
 ) -> Answers:
     """Decide which annotations count.
 
-    The first complete answer of an annotator to each gold question is checked. Answers to gold
-    questions do not count further, because annotators see the right ones. Of equal answers to a
-    tuple the first counts; of different ones none does.
-
-    Args:
-        tuples: All questions.
-        annotations: All annotations.
-        gold: Questions with known answers.
-        threshold: Share of gold questions that an annotator must answer rightly, 0 to 1.
+    The first complete answer of an annotator to each gold question is checked: a share of at least
+    `threshold` must be right. Answers to gold questions do not count further, because annotators
+    see the right ones. Of equal answers to a tuple the first counts; of different ones none does.
 
     Raises:
         InputError: No answer counts.
@@ -190,14 +173,9 @@ class Counts:
 
 @dataclass(frozen=True)
 class Judgements:
-    """A answers to T tuples of n of the N items, by numbers of items.
+    """Answers to tuples, by numbers of items: `tuples` are (T, n).
 
-    Attributes:
-        items: Ids of the items.
-        tuples: (T, n).
-        asked: Number of the tuple of each answer, (A,).
-        best: (A,).
-        worst: (A,).
+    `asked` has the tuple of each answer, `best` and `worst` the chosen items, (A,) each.
     """
 
     items: tuple[str, ...]

@@ -187,14 +187,7 @@ def _write(
 ) -> None:
     """Write a result to a folder, unless it is there already, and print its summary.
 
-    Args:
-        command: Name of the command.
-        out: The folder.
-        make: Computes the result, which has `as_dict()`, `text()` and `write(folder)`.
-        settings: What decides the result besides the inputs.
-        inputs: Name → fingerprint of what is read.
-        force: Replace another result in the folder.
-        as_json: Print the summary as JSON.
+    `make` computes the result, which has `as_dict()`, `text()` and `write(folder)`.
     """
 
     def fill(folder: Path) -> Mapping[str, Any]:

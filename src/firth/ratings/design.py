@@ -32,20 +32,11 @@ _REPEAT = 1 << 30
 
 
 def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int = 13) -> Ints:
-    """Return a balanced design: `factor` times `items` tuples, rounded up.
+    """Return a balanced design: `factor` times `items` tuples, rounded up, (tuples, size).
 
     Items are distinct in a tuple. No two tuples hold the same items. The numbers of tuples of two
     items differ by 1 at most. With the default size and factor, no two of fifty items or more meet
     twice.
-
-    Args:
-        items: Number of items.
-        size: Items in a tuple, at least 3.
-        factor: Tuples for each item.
-        seed: Decides the design.
-
-    Returns:
-        Numbers of items, (tuples, size).
 
     Raises:
         InputError: The design is impossible; the message says which values are possible.
@@ -236,12 +227,9 @@ def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[lis
 
 @dataclass(frozen=True)
 class Balance:
-    """How balanced a set of tuples is.
+    """How balanced a set of tuples of `size` items is.
 
     Attributes:
-        items: Number of items.
-        tuples: Number of tuples.
-        size: Items in a tuple.
         occurrences: Least and largest number of tuples of an item.
         meetings: Largest number of tuples of a pair of items.
         least_meetings: The smallest value that `meetings` can have with so many tuples.

@@ -23,10 +23,7 @@ class Measure(StrEnum):
 class Bags:
     """The distinct words of n sentences, as rows of a sparse matrix.
 
-    Args:
-        tokens: The words of each sentence.
-        measure: How overlap is measured.
-        replace: Word → the word that counts in its place, such as a synonym.
+    A word may be replaced by another one that counts in its place, such as a synonym.
     """
 
     def __init__(

@@ -96,14 +96,9 @@ class PairSettings(Section):
 
 @dataclass(frozen=True)
 class Pair:
-    """A chosen pair.
+    """A chosen pair, its overlap in [0, 1], and its bucket or bin from 1.
 
-    Attributes:
-        texts: The sentences.
-        overlap: Their overlap, in [0, 1].
-        bucket: Number of the bucket or bin, from 1; None where there are none.
-        places: Line of each sentence in its file, or its number in the run.
-        score: The score that was given, or None.
+    `places` has the line of each sentence in its file, or its number in the run.
     """
 
     texts: tuple[str, str]
@@ -115,14 +110,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairSample:
-    """Chosen pairs, and what was left out.
-
-    Attributes:
-        pairs: The pairs.
-        usable: Number of sentences, or of given pairs, that could be used.
-        read: Number of records that were read.
-        left_out: Reason → number of records or sentences that were left out.
-    """
+    """Chosen pairs, how many of the records that were read are usable, and why others are not."""
 
     pairs: tuple[Pair, ...]
     usable: int
@@ -166,14 +154,10 @@ def sample_pairs(
     within: str = "",
     synonyms: Path | None = None,
 ) -> PairSample:
-    """Choose pairs of sentences.
+    """Choose pairs of the sentences that `read_sentences` reads.
 
-    Args:
-        source: A run, a text file or a table, as for `firth.ratings.sentences.read_sentences`.
-            Buckets are of given pairs where the table has pairs.
-        settings: How pairs are chosen.
-        within: A column: only sentences with the same value are paired.
-        synonyms: A file with a set of synonyms a line. Each word counts as its most frequent one.
+    Only sentences with the same value of the column `within` are paired. Buckets are of given pairs
+    where the table has pairs. Each word counts as the most frequent one of its line of synonyms.
 
     Raises:
         InputError: The source or the synonyms cannot be read, or no pair fits.
@@ -337,10 +321,7 @@ class _Draw:
     def chosen(self, pool: Candidates, bucket: Ints, weights: Floats) -> Ints:
         """Return the places of candidates taken at random from each bucket, by its weight.
 
-        Args:
-            pool: The candidates.
-            bucket: Number of the bucket of each, (n,).
-            weights: How much each bucket gives, relative to the others, which give what it lacks.
+        A bucket gives as much as its weight says, relative to the others, which give what it lacks.
         """
         total = self._settings.num_pairs
         order = self._rng.permutation(len(bucket))

@@ -96,11 +96,7 @@ def read_items(path: str | Path) -> list[Item]:
 
 
 def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[Tuple]:
-    """Read tuples from a file with the columns `tuple`, `item1`, ..., `itemN`.
-
-    Args:
-        path: The file.
-        items: Ids that may occur; None allows all.
+    """Read tuples of known items, or of any, from the columns `tuple`, `item1`, ..., `itemN`.
 
     Raises:
         InputError: The file cannot be read, has fewer than three items in a tuple, an item twice

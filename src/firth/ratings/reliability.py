@@ -45,15 +45,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Split-half reliability of a set of answers; each half holds half of them.
+    """Split-half reliability of a set of answers: the correlations of the two halves' scores.
 
-    Attributes:
-        splits: Number of random splits.
-        undefined: Number of splits without a correlation, which are left out.
-        spearman: Rank correlation.
-        pearson: Linear correlation.
-        stepped_up: Spearman-Brown's 2r / (1 + r) of the mean rank correlation: the reliability of
-            halves as large as the whole.
+    Splits without a correlation are `undefined` and left out. `stepped_up` is Spearman-Brown's
+    2r / (1 + r) of the mean rank correlation: the reliability of halves as large as the whole.
     """
 
     splits: int

@@ -23,16 +23,10 @@ _COLUMNS = ("item", "score", "low", "high", "shown", "best", "worst")
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of N items; NaN for an item that was never judged.
+    """Scores of N items by counting, in [0, 1], with 95 % intervals, (N,) each.
 
-    Attributes:
-        judgements: The answers that count.
-        counts: How often each item was shown and chosen.
-        score: Scores by counting, in [0, 1], (N,).
-        low: Lower ends of their 95 % intervals, (N,); NaN for items of fewer than two tuples.
-        high: Upper ends, (N,).
-        answers: All answers, with the reasons why some do not count.
-        reliability: None where no tuple was answered twice.
+    They are NaN for an item that was never judged, and intervals for items of fewer than two
+    tuples. There is no reliability where no tuple was answered twice.
     """
 
     judgements: Judgements

@@ -30,13 +30,11 @@ class Sentences:
     """Sentences that may be used. Where pairs are given, pair k is sentences 2k and 2k + 1.
 
     Attributes:
-        are_pairs: Whether pairs are given.
         texts: The sentences, white space collapsed.
         tokens: The words of each.
         places: Line of each in its file, from 1; number of the sentence in a run, from 0.
         extra: Name of a further column → its cells, of each sentence or of each pair.
-        read: Number of records that were read.
-        left_out: Reason → number of records that were left out.
+        read, left_out: Numbers of records that were read, and by reason left out.
     """
 
     are_pairs: bool
@@ -73,14 +71,10 @@ def fingerprint_source(source: Path) -> str:
 def read_sentences(
     source: Path, min_words: int, max_words: int, extra: Sequence[str] = ()
 ) -> Sentences:
-    """Read sentences, or pairs of sentences.
+    """Read sentences, or pairs of sentences; those with fewer or more words are left out.
 
-    Args:
-        source: A run; a `.txt` file with a sentence on each line; or a CSV, TSV or JSON Lines file
-            with the columns `sentence1` and `sentence2`, or `sentence` or `text`.
-        min_words: A sentence with fewer words is left out.
-        max_words: A sentence with more words is left out.
-        extra: Further columns of a table to read.
+    A source is a run; a `.txt` file with a sentence on each line; or a CSV, TSV or JSON Lines file
+    with the columns `sentence1` and `sentence2`, or `sentence` or `text`, and `extra` ones.
 
     Raises:
         InputError: The source cannot be read, or lacks a column.

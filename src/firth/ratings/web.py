@@ -138,12 +138,9 @@ class Pages:
 
 
 def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
-    """Serve a questionnaire on this machine until interrupted.
+    """Serve a questionnaire on this machine until interrupted; port 0 is a free one.
 
-    Args:
-        store: The questionnaire.
-        port: Port; 0 is a free one.
-        ready: Called with the address, as soon as connections are accepted.
+    `ready` is called with the address as soon as connections are accepted.
 
     Raises:
         InputError: The port is taken.

@@ -30,14 +30,8 @@ _WORDS, _VECTORS = "words.json", "vectors.safetensors"
 def averaged(look_up: LookUp, dimensions: int, pool: str) -> Encode:
     r"""Return a function from n texts to averages of word vectors, (n, d).
 
-    A text without known words has the zero vector.
-
-    Words are runs of `\w`. Each is looked up as written, then in lower case.
-
-    Args:
-        look_up: Returns the vectors of words.
-        dimensions: Length of a vector.
-        pool: `mean`, or `max`, the largest value in each dimension.
+    A text without known words has the zero vector. Words are runs of `\w`. Each is looked up as
+    written, then in lower case. The pool `max` takes the largest value in each dimension.
     """
 
     def encode(texts: Sequence[str]) -> Floats:

@@ -34,11 +34,7 @@ _NAME = re.compile(r"(?P<name>[a-z-]+)(?:=(?P<source>[^+]+))?(?:\+(?P<pool>[a-z-
 
 
 def open_baseline(name: str, run: Run | None) -> PairScorer | None:
-    """Open a baseline of the papers; None where the name is unknown.
-
-    Args:
-        name: `NAME[=SOURCE][+POOL]`, without `baseline:`; see `BASELINES`.
-        run: The run that trained it.
+    """Open a baseline `NAME[=SOURCE][+POOL]`, or one that a run trained; None for an unknown name.
 
     Raises:
         InputError: A source, pool or run is missing, or is not taken.
@@ -95,11 +91,7 @@ def build_baseline(
 ) -> Outcome:
     """Train a baseline on a run's corpus, or reuse it where nothing has changed.
 
-    Args:
-        run: The run.
-        name: One of the trained baselines of `BASELINES`.
-        settings: By default those of the run, in `reproduce`.
-        stage: By default `baselines/NAME`; another one keeps a variant.
+    Settings are by default those of the run, in `reproduce`. Another stage keeps a variant.
 
     Raises:
         InputError: There is no such baseline, or the corpus is too small.
@@ -177,11 +169,8 @@ def _fill_neighbors(run: Run, name: str, settings: Any, workspace: Path) -> Mapp
 class Baseline:
     """An entry of the registry: it is either opened as it is, or learns from a run's corpus.
 
-    Attributes:
-        summary: A line that describes it.
-        open: Returns a function from texts to vectors, by name, source and pool.
-        pools: The options of which one may follow `+`.
-        fill: Trains it; None where nothing is trained.
+    `open` returns a function from texts to vectors, by name, source and one of the pools; `fill`
+    trains it.
     """
 
     summary: str

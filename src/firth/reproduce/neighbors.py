@@ -119,10 +119,8 @@ def center_predicts_neighbors(documents: Ints, centers: Ints, negatives: Ints, k
 def cross_entropy(vectors: Tensor, batch: Batch, *, cosine: bool) -> Tensor:
     """Return the cross-entropy of a batch (Eq. 7), summed.
 
-    Args:
-        vectors: Sentence vectors, (n, d); the numbers of the batch are rows of it.
-        batch: Anchors and candidates.
-        cosine: Whether anchor and candidate are compared by their cosine; else by their product.
+    The numbers of the batch are rows of the vectors, (n, d). Anchor and candidate are compared by
+    their cosine or their product.
     """
     shares, targets, closed = map(torch.from_numpy, (batch.shares, batch.targets, ~batch.open))
     anchors = (shares[:, :, None] * vectors[torch.from_numpy(batch.members)]).sum(dim=1)
@@ -135,12 +133,7 @@ def cross_entropy(vectors: Tensor, batch: Batch, *, cosine: bool) -> Tensor:
 
 @dataclass
 class State:
-    """What a step changes.
-
-    Attributes:
-        vectors: float32, (V, d), word vectors.
-        squares: float32, (V,), Adagrad's sum of mean squared gradients of each word.
-    """
+    """What a step changes: word vectors, (V, d), and Adagrad's sums of squared gradients, (V,)."""
 
     vectors: Singles
     squares: Singles

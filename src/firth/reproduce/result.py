@@ -24,13 +24,9 @@ _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9}
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure of a table.
+    """A figure of a table: what was measured here, and what the paper has, as far as there is any.
 
-    Attributes:
-        row: The model or variant.
-        column: The set or quantity.
-        measured: What was measured here; None where it was not.
-        published: What the paper has; None where it has nothing.
+    A row is a model or variant, and a column a set or quantity.
     """
 
     row: str
@@ -53,14 +49,7 @@ Findings = tuple[list[Cell], list[str]]
 
 @dataclass(frozen=True)
 class Result:
-    """A table: figures and remarks.
-
-    Attributes:
-        name: Name of the table.
-        title: What it shows.
-        cells: The figures.
-        notes: What is missing, and what differs from the paper.
-    """
+    """A table: figures, and notes on what is missing and what differs from the paper."""
 
     name: str
     title: str
@@ -92,15 +81,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Request:
-    """What a table is measured with.
-
-    Attributes:
-        table: Name of the table.
-        given: A run, or None.
-        data_dir: Folder with the evaluation sets.
-        settings: The settings `reproduce.tables`.
-        seed: Decides every random choice; that of the run, where there is one.
-    """
+    """What a table is measured with; the seed is that of the run, where one is given."""
 
     table: str
     given: Run | None
@@ -121,12 +102,9 @@ class Request:
         return (Path() if self.given is None else self.given.path) / "reproduce" / "models"
 
     def sizes(self, usual: Sequence[str], whole: int, least: int = 1) -> list[int]:
-        """Return the sizes that the settings or the paper name, ascending and distinct.
+        """Return the sizes that the settings name, else the usual ones, ascending and distinct.
 
-        Args:
-            usual: Sizes where the settings have none, as `250`, `100K` or `10%`.
-            whole: The largest size, of which `%` is a share.
-            least: The smallest size.
+        They are written as `250`, `100K` or `10%` of the whole, which is the largest one.
 
         Raises:
             ConfigError: With every size that cannot be read or is out of range.
@@ -182,22 +160,16 @@ def parse_size(text: str, whole: int) -> int | None:
 
 
 def published(paper: str, name: str) -> dict[str, Any]:
-    """Return the published figures of a table.
-
-    Args:
-        paper: `cbos`, `sun` or `str-2021`.
-        name: Name of the table in the file, such as `table1`.
-    """
+    """Return the published figures of a table, such as `table1` of `cbos`, `sun` or `str-2021`."""
     text = (files("firth.reproduce") / "data" / f"{paper}.json").read_text(encoding="utf-8")
     figures: dict[str, Any] = json.loads(text)[name]
     return figures
 
 
 def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer], list[str]]:
-    """Open models by name; return those that are there, and notes on the others.
+    """Open models; return those that are there, and notes on the others.
 
-    Args:
-        models: Name in the table → a scorer, or a name that `firth.model.open_scorer` takes.
+    A name in the table has a scorer, or a name that `firth.model.open_scorer` takes.
     """
     from firth.model import open_scorer
 

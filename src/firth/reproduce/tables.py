@@ -40,12 +40,8 @@ def reproduce(
 ) -> Result:
     """Measure a table, with the published figures next to the measured ones.
 
-    What it trains is kept in the run, so that a second call trains nothing.
-
-    Args:
-        name: One of `TABLES`.
-        run: A run; its settings `reproduce` and `paper` vary the table.
-        data_dir: Folder with the evaluation sets.
+    What it trains is kept in the run, so that a second call trains nothing. The settings
+    `reproduce` and `paper` of the run vary the table.
 
     Raises:
         InputError: There is no such table or run, or no data to measure on.
