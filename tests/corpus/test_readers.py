@@ -123,17 +123,6 @@ def test_members_frames_and_padding(tmp_path: Path) -> None:
         assert all(line.flaw is None for line in lines)
 
 
-@pytest.mark.parametrize("packing", PACKINGS)
-def test_progress_adds_up_to_the_size(tmp_path: Path, packing: str) -> None:
-    """The bar ends at the size of the file on disk."""
-    path = tmp_path / f"a.txt{packing}"
-    path.write_bytes(packed(numbered(5_000), packing))
-    steps: list[int] = []
-    list(read_lines(Source("a", str(path), "text", packing), 1 << 20, steps.append))
-    assert len(steps) > 1
-    assert sum(steps) == path.stat().st_size
-
-
 # --- JSON --------------------------------------------------------------------------------------
 
 GOOD = st.text(max_size=40).filter(lambda text: "\0" not in text and bool(words(text)))

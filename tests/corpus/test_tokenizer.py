@@ -5,14 +5,12 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from firth.corpus import tokenizer as module
 from firth.corpus.build import build_corpus
-from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
 from firth.run.errors import MissingStageError
 from firth.run.run import Run
@@ -74,24 +72,6 @@ def test_it_is_reused_and_follows_the_corpus(run: Run) -> None:
     assert build_tokenizer(run).reused
     build_corpus(run, ["Something else entirely. It is short. Yes."])
     assert not build_tokenizer(run).reused
-
-
-def test_large_corpora_are_sampled(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit only every nth batch is read."""
-    seen: list[int] = []
-    original = Corpus.batches
-
-    def batches(corpus: Corpus, every: int = 1) -> Iterator[list[str]]:
-        seen.append(every)
-        return original(corpus, every)
-
-    monkeypatch.setattr(Corpus, "batches", batches)
-    count = len(Corpus.open(run))
-    for most in (count, count // 3):
-        monkeypatch.setattr(module, "MAX_SENTENCES", most)
-        build_tokenizer(run)
-        shutil.rmtree(run.path / "tokenizer")
-    assert seen == [1, 4]
 
 
 def test_what_is_missing_is_named(run: Run, tmp_path: Path) -> None:

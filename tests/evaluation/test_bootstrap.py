@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from firth.evaluation.bootstrap import (
     Estimate,
     Sample,
-    bootstrap_seed,
     difference_of,
     estimate,
     mean_of_rows,
@@ -32,13 +31,6 @@ def test_a_resample_is_rows_drawn_with_replacement(rows: Floats, seed: int) -> N
     drawn = rows[np.random.default_rng(seed).integers(0, n, size=n)]
     assert one.value == pytest.approx(100 * rows.mean(), abs=1e-9)
     assert one.low == one.high == pytest.approx(100 * drawn.mean(), abs=1e-9)
-
-
-def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = np.random.default_rng(0).normal(size=50)
-    whole = estimate(Sample(mean_of_rows(rows), 50, seed=1))
-    monkeypatch.setattr("firth.evaluation.bootstrap._BLOCK", 120)
-    assert estimate(Sample(mean_of_rows(rows), 50, seed=1)) == whole
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
@@ -104,10 +96,3 @@ def test_resamples_without_a_value_are_left_out() -> None:
 
     one = estimate(Sample(only_with_the_first, 2, seed=0))
     assert (one.value, one.low, one.high) == (100.0, 100.0, 100.0)
-
-
-def test_seeds_follow_the_names_of_the_figure() -> None:
-    names = ("sts12", "test", "all", "spearman")
-    assert bootstrap_seed(13, *names) == bootstrap_seed(13, *names)
-    assert bootstrap_seed(13, *names) != bootstrap_seed(14, *names)
-    assert bootstrap_seed(13, *names) != bootstrap_seed(13, *names[:3], "pearson")

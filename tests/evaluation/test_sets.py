@@ -165,15 +165,6 @@ def test_fingerprints_know_texts_scores_and_subsets() -> None:
     assert evaluation_set("t", "dev", [named], CORRELATIONS, "").fingerprint in prints
 
 
-def test_subsets_hold_every_row_once() -> None:
-    data = made_of([(str(i), "b") for i in range(20)])
-    numbers = np.concatenate(list(data.subsets.values()))
-    assert sorted(numbers.tolist()) == list(range(20))
-    assert all(data.rows[i].subset == name for name, some in data.subsets.items() for i in some)
-    alone = evaluation_set("s", "test", [Row(("a", "b"), subset="x")], CORRELATIONS, "")
-    assert alone.subsets == {}
-
-
 @given(ours=PAIRS, theirs=PAIRS)
 def test_exactly_the_shared_pairs_are_excluded(
     ours: list[tuple[str, str]], theirs: list[tuple[str, str]]

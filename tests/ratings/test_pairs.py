@@ -15,7 +15,6 @@ from firth.ratings.pairs import (
     PairSample,
     PairSettings,
     Strategy,
-    bucket_of,
     quotas,
     sample_pairs,
 )
@@ -204,15 +203,6 @@ def test_quotas_use_up_what_there_is(total: int, buckets: list[tuple[float, int]
     split = quotas(total, weights, available)
     assert split.sum() == min(total, available.sum())
     assert (split <= available).all()
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=200), st.integers(2, 9))
-def test_buckets_are_ordered_by_value(values: list[int], buckets: int) -> None:
-    array = np.array(values, dtype=np.float64)
-    order = np.argsort(array, kind="stable")
-    bucket = bucket_of(array, buckets)[order]
-    assert (np.diff(bucket) >= 0).all()
-    assert ((bucket >= 0) & (bucket < buckets)).all()
 
 
 def test_the_most_frequent_synonym_counts(tmp_path: Path) -> None:

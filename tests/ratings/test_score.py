@@ -41,13 +41,6 @@ def test_intervals_narrow_with_tuples_and_hold_the_score(judged: Judged) -> None
     assert np.isnan(score_intervals(single)[0]).all()
 
 
-def test_intervals_hold_what_other_tuples_would_say(judged: Judged) -> None:
-    scores = [judged(items=100, noise=0.2, seed=seed)[0].count().scores for seed in range(2, 27)]
-    low, high = score_intervals(judged(items=100, noise=0.2)[0])
-    expected = np.mean(scores, axis=0)
-    assert 0.88 <= ((low <= expected) & (expected <= high)).mean() <= 0.99
-
-
 def test_files_hold_the_scores(tmp_path: Path) -> None:
     tuples = [Tuple("t", tuple("abcd")), Tuple("g", tuple("abce"))]
     answers = [

@@ -4,24 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from firth.run.errors import ConfigError, MissingExtraError, first_line, require
-
-
-def test_all_problems_are_in_the_message() -> None:
-    """The source, the number of problems, and each problem on a line."""
-    error = ConfigError("run/config.yaml", ["seed: got -1", "sped: no such setting"])
-    assert str(error).split("\n") == [
-        "run/config.yaml: 2 problems in the settings:",
-        "  - seed: got -1",
-        "  - sped: no such setting",
-    ]
-    assert "1 problem in" in str(ConfigError("x", ["y"]))
-
-
-def test_first_lines() -> None:
-    """One line without its full stop; a silent error is named by its class."""
-    assert first_line(ValueError("cannot read.\nat line 3")) == "cannot read"
-    assert first_line(KeyError()) == "KeyError"
+from firth.run.errors import MissingExtraError, require
 
 
 def test_an_optional_library_is_imported_or_its_extra_is_named(

@@ -15,7 +15,6 @@ from safetensors.numpy import load_file
 
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import (
-    cache_folder,
     claim_file,
     create_mapped,
     fingerprint_value,
@@ -212,17 +211,3 @@ def test_a_path_inside_stays_inside(parts: list[str]) -> None:
         assert place.startswith("/folder/")
         assert "\0" not in name
     assert is_inside("a/b.txt")
-
-
-def test_the_cache_can_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """By FIRTH_CACHE, else the system's habit."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("FIRTH_CACHE")
-    assert cache_folder() == tmp_path / "xdg" / "firth"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # The user is not known.
-    with pytest.raises(InputError, match="FIRTH_CACHE"):
-        cache_folder()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, copy_folder, write_file, write_folder, write_rows
@@ -126,14 +125,6 @@ def test_stopped_work_is_continued_by_the_same_request(tmp_path: Path) -> None:
         write_folder(tmp_path / "out", stopped(errors[0]), command="x", settings={"x": 2})
     assert seen == [False, True, True, False, False]
     write(tmp_path / "out", x=1)
-    assert names(tmp_path) == ["out"]
-
-
-def test_one_process_writes_a_folder(tmp_path: Path) -> None:
-    """A second one is refused."""
-    with FileLock(tmp_path / ".out.lock"), pytest.raises(InputError, match="another firth process"):
-        write(tmp_path / "out")
-    write(tmp_path / "out")
     assert names(tmp_path) == ["out"]
 
 

@@ -19,8 +19,6 @@ from firth.run.stage import (
     Manifest,
     Outcome,
     execute,
-    finish_rename,
-    is_half_renamed,
 )
 
 HALF = (
@@ -249,29 +247,3 @@ def test_a_damaged_workspace_is_not_used(tmp_path: Path, damaged: str) -> None:
     assert builder.calls == (1 if damaged == "request.json" else 2)
     assert names(tmp_path) == {"toy"}
     assert names(tmp_path / "toy") == {"data.txt", MANIFEST}
-
-
-@pytest.mark.parametrize("new_is_whole", [True, False])
-def test_a_half_done_replacement_is_finished_or_undone(tmp_path: Path, new_is_whole: bool) -> None:
-    """Killed between two renames: the new stage if it is whole, else the old one."""
-    build(tmp_path, Builder("new"), x=2)
-    os.replace(tmp_path / "toy", tmp_path / ".toy.work")
-    build(tmp_path / "elsewhere", Builder("old"), x=1)
-    os.replace(tmp_path / "elsewhere" / "toy", tmp_path / ".toy.stale")
-    if not new_is_whole:
-        (tmp_path / ".toy.work" / "data.txt").write_text("N")
-    assert is_half_renamed(tmp_path / "toy")
-    finish_rename(tmp_path / "toy")
-    assert not is_half_renamed(tmp_path / "toy")
-    text = (tmp_path / "toy" / "data.txt").read_text()
-    assert text == ("new" if new_is_whole else "old")
-    assert build(tmp_path, Builder(), x=2 if new_is_whole else 1).reused
-
-
-def test_the_digest_depends_on_the_outputs_only(tmp_path: Path) -> None:
-    """A rebuild with the same bytes does not make later stages stale."""
-    first = build(tmp_path, Builder("same"), x=1).manifest
-    second = build(tmp_path, Builder("same"), x=2).manifest
-    third = build(tmp_path, Builder("else"), x=2, y=1).manifest
-    assert first.request != second.request
-    assert first.digest == second.digest != third.digest
