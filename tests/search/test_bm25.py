@@ -45,8 +45,11 @@ def opened(
     return Bm25(postings, sentences, documents, (n, d), "porter")
 
 
-def reference(query: str, texts: Sequence[str]) -> list[float]:
-    """BM25 as its authors write it, with the inverse document frequency of Lucene."""
+def reference(query: str, texts: Sequence[str], shortest: float = 0.0) -> list[float]:
+    """BM25 as its authors write it, with the inverse document frequency of Lucene.
+
+    No text counts as shorter than `shortest` times the mean.
+    """
     counted = [Counter(words(text)) for text in texts]
     lengths = [sum(counts.values()) for counts in counted]
     mean = sum(lengths) / max(len(lengths), 1)
@@ -56,7 +59,7 @@ def reference(query: str, texts: Sequence[str]) -> list[float]:
         for word in words(query):
             having = sum(word in each for each in counted)
             idf = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
-            norm = K1 * (1 - B + B * length / max(mean, 1e-9))
+            norm = K1 * (1 - B + B * max(length / max(mean, 1e-9), shortest))
             score += idf * counts[word] / (counts[word] + norm)
         scores.append(score)
     return scores
@@ -66,12 +69,12 @@ def reference(query: str, texts: Sequence[str]) -> list[float]:
 def test_scores_are_those_of_the_formula(
     tmp_path_factory: pytest.TempPathFactory, documents: Documents, query: str
 ) -> None:
-    """A sentence is scored as a text, and a document as the text of its title and sentences."""
+    """A sentence is scored as a text of the mean length or more, a document as its whole text."""
     index = opened(tmp_path_factory.mktemp("index"), [documents])
     of_sentences, of_documents, _ = index.scores(query)
     sentences = [text for _, some in documents for text in some]
     whole = [" ".join((title, *some)) for title, some in documents]
-    np.testing.assert_allclose(of_sentences, reference(query, sentences), atol=1e-5)
+    np.testing.assert_allclose(of_sentences, reference(query, sentences, 1.0), atol=1e-5)
     np.testing.assert_allclose(of_documents, reference(query, whole), atol=1e-5)
 
 

@@ -1,9 +1,9 @@
 """BM25 of sentences and of whole documents, from one inverted index of stems.
 
 The index counts how often each sentence, and each title, has each stem. Counts and lengths of a
-document are the sums over its sentences and its title, so that one index serves both. Inverse
-document frequencies and mean lengths are computed when a query is scored. Documents can therefore
-be added in a second part, or removed, and scores are those of an index that was built at once.
+document are the sums over its sentences and its title, so that one index serves both. Mean lengths
+are computed when it is opened, and inverse document frequencies when a query is scored. Documents
+can therefore be added in a second part, or removed, and scores stay those of a single build.
 """
 
 import hashlib
@@ -164,7 +164,8 @@ class Bm25:
     ) -> None:
         self.stemmer = stemmer
         self._parts, self._sentences, self._documents = parts, sentences, documents
-        self._sentence_lengths = _lengths(parts, sentences, counts[0])
+        # A short sentence is no better for that: headings would come before what they announce.
+        self._sentence_lengths = np.maximum(_lengths(parts, sentences, counts[0]), np.float32(1))
         self._document_lengths = _lengths(parts, documents, counts[1])
         self._stop_words = stop_words(Idf({}, 0, stemmer))
 
@@ -233,12 +234,13 @@ class Bm25:
 
 
 def _lengths(parts: Sequence[Postings], owners: Sequence[Ints], n: int) -> Singles:
-    """Add up the words of the rows of each of n sentences, or documents."""
+    """Add up the words of the rows of each of n sentences, or documents; their mean becomes 1."""
     total = np.zeros(n)
     for part, owner in zip(parts, owners, strict=True):
         kept = owner >= 0
         total += np.bincount(owner[kept], part.lengths[kept], n)
-    return total.astype(np.float32)
+    relative: Singles = (total / max(total.sum() / max(n, 1), 1e-9)).astype(np.float32)
+    return relative
 
 
 def _add(
@@ -255,6 +257,5 @@ def _add(
         having = np.flatnonzero(sums)
         total = sums[having].astype(np.float32)
     idf = np.float32(times * np.log1p((n - len(having) + 0.5) / (len(having) + 0.5)))
-    mean = max(float(lengths.mean()), 1e-9)
-    scores[having] += idf * total / (total + K1 * (1 - B + B * lengths[having] / mean))
+    scores[having] += idf * total / (total + K1 * (1 - B + B * lengths[having]))
     return float(idf)

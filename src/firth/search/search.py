@@ -3,8 +3,9 @@
 The score is a weighted mean of BM25, divided by its highest value for the query, and the cosine of
 vectors. A document has the BM25 of its whole text, title and fields, and the cosine of its best
 sentence. A sentence has the mean of its BM25 and its document's: a word that the answer needs may
-be in the title, or in the sentence before. BM25 finds names and numbers, and the cosine finds what
-is said in other words.
+be in the title, or in the sentence before. Sentences below the mean length count as long as that:
+headings would come first otherwise. BM25 finds names and numbers, and the cosine finds what is said
+in other words.
 
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
 that any text could have. The calibration says how often a query without an answer reaches it.
