@@ -456,8 +456,7 @@ def test_a_broken_row_group_loses_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"not parquet at all", Reason.CORRUPT), (None, Reason.MISSING_FIELD)],
+    ("content", "reason"), [(b"not parquet at all", Reason.CORRUPT), (None, Reason.MISSING_FIELD)]
 )
 def test_unusable_parquet_files(tmp_path: Path, content: bytes | None, reason: Reason) -> None:
     """A file that is no Parquet, or has no text column, is one problem."""

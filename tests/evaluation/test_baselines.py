@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.build import build_corpus
 from firth.encoders.words import build_words
-from firth.evaluation.baselines import (
-    BASELINES,
-    Dice,
-    NgramTfIdf,
-    TfIdf,
-    idf_of_run,
-    open_baseline,
-)
+from firth.evaluation.baselines import BASELINES, Dice, NgramTfIdf, TfIdf, idf_of_run, open_baseline
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.pairs import PairScorer, TextPair
@@ -28,11 +21,7 @@ from firth.text.words import words
 
 SENTENCES = ["The ship sailed.", "A storm came.", "The old ship left a harbour.", "Israel is far."]
 IDF = fit_idf(SENTENCES, "porter")
-SCORERS: dict[str, PairScorer] = {
-    "dice": Dice(),
-    "tfidf": TfIdf(IDF),
-    "ngrams": NgramTfIdf(IDF),
-}
+SCORERS: dict[str, PairScorer] = {"dice": Dice(), "tfidf": TfIdf(IDF), "ngrams": NgramTfIdf(IDF)}
 TEXT = st.lists(
     st.sampled_from(
         ["ship", "ships", "sailed", "storm", "Israeli", "1984", "über", "船", "!?", "a"]

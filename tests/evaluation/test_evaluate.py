@@ -10,12 +10,7 @@ from scipy import stats
 
 from firth.corpus.build import build_corpus
 from firth.evaluation.baselines import Dice, TfIdf
-from firth.evaluation.evaluate import (
-    MEAN,
-    Evaluation,
-    compare_results,
-    evaluate,
-)
+from firth.evaluation.evaluate import MEAN, Evaluation, compare_results, evaluate
 from firth.evaluation.sets import load_set
 from firth.run.console import WIDTH
 from firth.run.errors import InputError, MissingStageError

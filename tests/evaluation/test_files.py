@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.evaluation.files import (
-    NLI,
-    Content,
-    read_pair_file,
-    read_table,
-)
+from firth.evaluation.files import NLI, Content, read_pair_file, read_table
 from firth.run.errors import InputError
 
 SCORED = [

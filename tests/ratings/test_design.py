@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.ratings.design import (
-    design_tuples,
-    pair_codes,
-)
+from firth.ratings.design import design_tuples, pair_codes
 from firth.run.errors import InputError
 
 

@@ -11,13 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firth.ratings.overlap import Bags, Measure
-from firth.ratings.pairs import (
-    PairSample,
-    PairSettings,
-    Strategy,
-    quotas,
-    sample_pairs,
-)
+from firth.ratings.pairs import PairSample, PairSettings, Strategy, quotas, sample_pairs
 from firth.ratings.sentences import read_synonyms, replacements
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import parse_section

@@ -58,10 +58,7 @@ def ragged(numbers: list[int]) -> Judgements:
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.integers(0, 7), min_size=1, max_size=12).filter(any),
-    st.integers(0, 1 << 32),
-)
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=12).filter(any), st.integers(0, 1 << 32))
 def test_halves_are_halves(numbers: list[int], seed: int) -> None:
     """The bins of a tuple differ by at most one answer."""
     found = ragged(numbers)

@@ -11,13 +11,7 @@ from typer.testing import CliRunner
 
 from firth.evaluation.metrics import Metric
 from firth.reproduce import cli
-from firth.reproduce.result import (
-    Cell,
-    VariedRun,
-    figure,
-    parse_size,
-    published,
-)
+from firth.reproduce.result import Cell, VariedRun, figure, parse_size, published
 from firth.reproduce.sun import paper_models
 from firth.reproduce.tables import TABLES, reproduce
 from firth.run.errors import ConfigError, InputError

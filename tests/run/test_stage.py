@@ -13,13 +13,7 @@ import pytest
 from firth.run import stage as module
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_json
-from firth.run.stage import (
-    MANIFEST,
-    SCRATCH,
-    Manifest,
-    Outcome,
-    execute,
-)
+from firth.run.stage import MANIFEST, SCRATCH, Manifest, Outcome, execute
 
 HALF = (
     '{"stage": "toy", "version": 1, "inputs": {}, "settings": {}, "request": "", "summary": {}, '

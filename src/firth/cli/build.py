@@ -44,8 +44,7 @@ def build(
         ),
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="YAML file of settings.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="YAML file of settings.", show_default=False)
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
@@ -78,10 +77,7 @@ def build(
 
 
 def add(
-    inputs: Inputs = None,
-    run: RunFolder = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    inputs: Inputs = None, run: RunFolder = None, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Add documents to a run, or replace those with the same id. Models stay as they are."""
     start(quiet)

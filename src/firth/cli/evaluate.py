@@ -95,8 +95,7 @@ def compare_models(
     run: RunFolder = None,
     against: Against = None,
     questions: Annotated[
-        int | None,
-        typer.Option(min=1, help="Questions of each type, at most.", show_default=False),
+        int | None, typer.Option(min=1, help="Questions of each type, at most.", show_default=False)
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -126,9 +125,7 @@ def compare_results(
     mean: Annotated[
         str | None,
         typer.Option(
-            metavar="SET,SET",
-            help="Compare the mean over these sets, too.",
-            show_default=False,
+            metavar="SET,SET", help="Compare the mean over these sets, too.", show_default=False
         ),
     ] = None,
     as_json: AsJson = False,
@@ -146,8 +143,7 @@ def calibrate(
     false_match_rate: Annotated[
         float | None,
         typer.Option(
-            help="Print the threshold that this share of random pairs reaches.",
-            show_default=False,
+            help="Print the threshold that this share of random pairs reaches.", show_default=False
         ),
     ] = None,
     as_json: AsJson = False,

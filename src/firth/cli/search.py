@@ -71,8 +71,7 @@ def search(
 def duplicates(
     run: RunFolder = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(help="Lowest cosine of similar texts.", show_default=False),
+        float | None, typer.Option(help="Lowest cosine of similar texts.", show_default=False)
     ] = None,
     false_match_rate: Annotated[
         float | None,

@@ -15,14 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.evaluation.files import (
-    Content,
-    PairFile,
-    Problems,
-    Row,
-    listed,
-    read_pair_file,
-)
+from firth.evaluation.files import Content, PairFile, Problems, Row, listed, read_pair_file
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
@@ -201,9 +194,7 @@ def load_set(name: str, data_dir: str | Path | None = None) -> EvaluationSet:
 
 
 def load_sets(
-    names: Sequence[str],
-    data_dir: str | Path | None = None,
-    exclude_overlap: Sequence[str] = (),
+    names: Sequence[str], data_dir: str | Path | None = None, exclude_overlap: Sequence[str] = ()
 ) -> list[EvaluationSet]:
     """Load several sets; `all` means the public ones, and rows of other sets can be left out.
 

@@ -13,12 +13,7 @@ from pydantic import Field, model_validator
 
 from firth.ratings.overlap import Bags, Measure
 from firth.ratings.records import write_table
-from firth.ratings.sentences import (
-    Sentences,
-    read_sentences,
-    read_synonyms,
-    replacements,
-)
+from firth.ratings.sentences import Sentences, read_sentences, read_synonyms, replacements
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.settings import Section, derive_seed
@@ -148,11 +143,7 @@ class PairSample:
 
 
 def sample_pairs(
-    source: str | Path,
-    settings: PairSettings,
-    *,
-    within: str = "",
-    synonyms: Path | None = None,
+    source: str | Path, settings: PairSettings, *, within: str = "", synonyms: Path | None = None
 ) -> PairSample:
     """Choose pairs of the sentences that `read_sentences` reads.
 

@@ -91,11 +91,7 @@ class WordBag:
 
     def save(self, folder: Path) -> None:
         """Write it into a folder, each file atomically."""
-        plain = {
-            "title": self.title,
-            "stemmer": self.stemmer,
-            "vocabulary": list(self.vocabulary),
-        }
+        plain = {"title": self.title, "stemmer": self.stemmer, "vocabulary": list(self.vocabulary)}
         write_json(folder / _WORDS, plain)
         write_arrays(folder / _VECTORS, {"vectors": np.ascontiguousarray(self.vectors, np.float32)})
 

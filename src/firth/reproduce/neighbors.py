@@ -168,11 +168,7 @@ def step(
 
 
 def learn(
-    sentences: WordSentences,
-    name: str,
-    settings: NeighborSettings,
-    seed: int,
-    scratch: Path,
+    sentences: WordSentences, name: str, settings: NeighborSettings, seed: int, scratch: Path
 ) -> tuple[Singles, list[float]]:
     """Learn word vectors; continue after the last finished epoch in `scratch`.
 
