@@ -33,9 +33,9 @@ from firth.run.run import Run
 from firth.text.arrays import Floats
 
 SEED = 13
-SMALL, LARGE, CAUSAL = 16, 64, 8
+SMALL, LARGE, CAUSAL = 16, 32, 8
 """|C_s| of the rows as printed, of those with more contexts, and with the language model."""
-ALONE = (16, 64, 100, 500)
+ALONE = (4, 8, 16, 32, 100, 500)
 COHERENCE = Weights(coherence=1, sentence=0, left=0, right=0)
 COMMAND = "python benchmarks/paper.py printed kb smollm2 --data-dir DATA"
 ONES = Weights()
@@ -93,22 +93,19 @@ def overlap(rated: Rated, run: Path) -> dict[str, Floats]:
     return {name: one.similarities(rated.data.pairs) for name, one in scorers.items()}
 
 
-def rows_of(
-    rated: Rated, printed: Path, run: Path, large: bool, chosen: dict[str, Weights]
-) -> dict[str, Cell]:
+def rows_of(rated: Rated, printed: Path, run: Path, chosen: dict[str, Weights]) -> dict[str, Cell]:
     """Return the figures of a split; λ is chosen where `chosen` is empty."""
     cells: dict[str, Cell] = {
         name: rated.spearman(scores) for name, scores in overlap(rated, run).items()
     }
-    literal = fits_of(rated, printed, LARGE if large else SMALL)
-    ranked = fits_of(rated, run, SMALL)
+    literal, ranked = (fits_of(rated, folder, LARGE) for folder in (printed, run))
     best = fits_of(rated, run, LARGE, pmi=True)
     if not chosen:
         chosen |= {"printed": tuned(literal), "best": tuned(best)}
     of_printed, of_best = chosen["printed"], chosen["best"]
     note(f"λ: {chosen}")
     cells["as printed"] = figure(literal, "cosine", SMALL)
-    cells["more contexts"] = figure(literal, "cosine", LARGE) if large else None
+    cells["more contexts"] = figure(literal, "cosine", LARGE)
     cells["ranking"] = figure(ranked, "cosine", SMALL)
     cells["fits"] = figure(literal, "centered", SMALL, of_printed)
     cells["ranking and fits"] = figure(best, "centered", SMALL, of_best)
@@ -116,20 +113,21 @@ def rows_of(
     return cells
 
 
-def by_coherence(rated: Rated, folder: Path) -> list[Cell]:
+def by_coherence(rated: Rated, folder: Path, measure: Measure) -> list[Cell]:
     """Return the figures of the coherence term alone for every size of `ALONE`."""
     most = ALONE[-1]
-    paper = {"contexts": {"size": most, "shortlist": 2 * most}, "fits": {"weights": COHERENCE}}
-    run = VariedRun.of(Run.open(folder), {"paper": paper})
-    origin = Origin.open(run)
-    values: list[list[float]] = [[] for _ in ALONE]
-    for pair in progress(rated.data.pairs, "Coherence alone"):
+    paper = {
+        "contexts": {"size": most, "shortlist": 2 * most},
+        "fits": {"weights": COHERENCE.model_dump()},
+    }
+    origin = Origin.open(VariedRun.of(Run.open(folder), {"paper": paper}))
+    values: list[list[float]] = []
+    for pair in progress(rated.data.pairs, f"Coherence alone, {folder.name}"):
         profiles = pair_fits(origin, [pair])
         kept = kept_contexts(origin, profiles, origin.settings.contexts, COHERENCE)
-        for place, size in enumerate(ALONE):
-            one = similarities_of(profiles, kept, size, COHERENCE, "centered")
-            values[place].append(float(one[0]))
-    return [rated.spearman(np.array(one)) for one in values]
+        sizes = (similarities_of(profiles, kept, n, COHERENCE, measure) for n in ALONE)
+        values.append([float(one[0]) for one in sizes])
+    return [rated.spearman(np.array(column)) for column in zip(*values, strict=True)]
 
 
 def surrogate(run: Run, data_dir: Path) -> None:
@@ -150,7 +148,7 @@ def described(run: Run, *samples: Rated) -> str:
     corpus = Corpus.open(run)
     sets = ", ".join(f"{len(one.data.rows)} random pairs of {one.data.id}" for one in samples)
     words = int(corpus.word_counts.sum())
-    return f"{words / 1e6:.1f}M words of captions, news, GUM, a forum and Wikipedia; {sets}"
+    return f"{words / 1e6:.1f}M words of captions, news and GUM; {sets}"
 
 
 def main() -> None:
@@ -159,17 +157,17 @@ def main() -> None:
     for name in ("printed", "run", "causal"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=100)
-    parser.add_argument("--causal-pairs", type=int, default=50)
+    parser.add_argument("--pairs", type=int, default=80)
+    parser.add_argument("--causal-pairs", type=int, default=40)
     given = parser.parse_args()
     run = Run.open(given.run)
     chosen: dict[str, Weights] = {}
     dev, test = (sample(split, given.pairs, given.data_dir) for split in ("dev", "test"))
     few = sample("dev", given.causal_pairs, given.data_dir)
 
-    of_dev = rows_of(dev, given.printed, given.run, True, chosen)
+    of_dev = rows_of(dev, given.printed, given.run, chosen)
     language = fits_of(few, given.causal, CAUSAL, pmi=True)
-    of_test = rows_of(test, given.printed, given.run, False, chosen)
+    of_test = rows_of(test, given.printed, given.run, chosen)
     sizes = {"more contexts": LARGE, "all three": LARGE, "Dice": None, "tf-idf of stems": None}
     rows: dict[str, list[Cell]] = {
         row: [sizes.get(row, SMALL), cell, of_test[row]] for row, cell in of_dev.items()
@@ -177,16 +175,15 @@ def main() -> None:
     columns = ["", "contexts", "STSb dev", "STSb test"]
     record("paper", columns, rows, command=COMMAND, data=described(run, dev, test), seed=SEED)
 
-    large = fits_of(dev, given.run, LARGE, pmi=True)
-    alone = dict(zip(ALONE, by_coherence(dev, given.run), strict=True))
-    alike, contexts = scaled(language, ALIKE), {}
-    for size in (2, 4, 8, 16, 32, 64, 100, 500):
+    large, alike = fits_of(dev, given.run, LARGE, pmi=True), scaled(language, ALIKE)
+    additive = dict(zip(ALONE, by_coherence(dev, given.printed, "cosine"), strict=True))
+    bilinear = dict(zip(ALONE, by_coherence(dev, given.run, "centered"), strict=True))
+    contexts: dict[str, list[Cell]] = {}
+    for size in ALONE:
         of_run = figure(large, "centered", size, chosen["best"]) if size <= LARGE else None
-        causal = (
-            figure(language, "centered", size, scaled(language, ALIKE)) if size <= CAUSAL else None
-        )
-        contexts[str(size)] = [alone.get(size), of_run, causal]
-    columns = ["contexts", "coherence alone", "all three", "SmolLM2"]
+        causal = figure(language, "centered", size, alike) if size <= CAUSAL else None
+        contexts[str(size)] = [additive.get(size), bilinear.get(size), of_run, causal]
+    columns = ["contexts", "printed, coherence", "coherence", "all terms", "SmolLM2"]
     record("paper-contexts", columns, contexts, command=COMMAND, data=described(run, dev, few))
 
     terms = {f"{term} alone": Weights(**{o: float(o == term) for o in TERMS}) for term in TERMS}

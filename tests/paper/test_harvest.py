@@ -71,7 +71,7 @@ def test_labels_that_are_lengths_are_named() -> None:
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=50, unique=True))
-@pytest.mark.parametrize("calibration", ["quantile", "zscore", "none"])
+@pytest.mark.parametrize("calibration", ["quantile", "none"])
 def test_labels_keep_the_order_of_scores(calibration: str, scores: list[float]) -> None:
     values = np.array(scores, np.float64)
     label = label_map(values, calibration)
@@ -82,13 +82,6 @@ def test_labels_keep_the_order_of_scores(calibration: str, scores: list[float]) 
     if calibration == "quantile":
         ranks = (np.argsort(np.argsort(values)) + 0.5) / len(values)
         assert label(values) == pytest.approx(ranks)
-
-
-def test_quantiles_of_many_scores_are_close() -> None:
-    scores = np.random.default_rng(1).standard_normal(20_000)
-    label = label_map(scores, "quantile")
-    exact = (np.argsort(np.argsort(scores)) + 0.5) / len(scores)
-    assert np.abs(label(scores) - exact).max() <= 1 / 1_000
 
 
 @pytest.mark.parametrize("scores", [[1.0, 1.0], [1.0, float("nan")], [1.0, float("inf")]])

@@ -168,7 +168,7 @@ class SurrogateSettings(Section):
     """`transformer` (from scratch), `layers` (of the run's language model), or an encoder."""
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
-    calibration: Literal["none", "quantile", "zscore"] = "quantile"
+    calibration: Literal["none", "quantile"] = "quantile"
     """The map from scores to labels. The paper has none."""
     dimensions: Count = 256
     """transformer: size of the hidden states."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import ndtr
 from sentence_transformers import CrossEncoder
 from torch import Tensor, nn
 from torch.nn import functional
@@ -27,13 +26,11 @@ from firth.train.loop import build_together, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
 
-SURROGATE = Stage("paper/surrogate", 2, "torch", "firth paper build --to surrogate")
+SURROGATE = Stage("paper/surrogate", 3, "torch", "firth paper build --to surrogate")
 _READS = {"transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
 _PATIENCE = 1_000
 """Evaluations without a gain after which training stops: the paper trains to the end."""
 _BATCH = 128
-_KNOTS = 1_001
-"""Points of the quantile function: no label is wrong by more than 1 / 1,000."""
 _USE = """\
 from sentence_transformers import CrossEncoder
 
@@ -205,9 +202,8 @@ class PairLabels:
 def label_map(scores: Floats, calibration: str) -> Callable[[Floats], Floats]:
     """Return the map from raw scores to labels: monotonic, fitted on training scores alone.
 
-    `quantile` is the share of training scores below; `zscore` the normal distribution function of
-    the standardized score; `none` the score, clipped to [0, 1]. Spread over [0, 1], an error means
-    something.
+    `quantile` is the share of training scores below, so that an error means something; `none` is
+    the score, clipped to [0, 1].
 
     Raises:
         InputError: Scores are not finite, or all equal.
@@ -217,14 +213,8 @@ def label_map(scores: Floats, calibration: str) -> Callable[[Floats], Floats]:
             f"the scores of {len(scores)} training pairs are all equal, or not finite; nothing can "
             "be learned from them"
         )
-    mean, deviation = float(scores.mean()), float(scores.std())
     if calibration == "none":
         return lambda values: np.clip(values, 0.0, 1.0)
-    if calibration == "zscore":
-        return lambda values: np.asarray(ndtr((values - mean) / deviation))
     distinct, counts = np.unique(scores, return_counts=True)
     ranks = (np.cumsum(counts) - counts / 2) / len(scores)
-    if len(distinct) > _KNOTS:
-        kept = np.unique(np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], _KNOTS)))
-        distinct, ranks = distinct[kept], ranks[kept]
     return lambda values: np.asarray(np.interp(values, distinct, ranks))

@@ -26,7 +26,8 @@ _MEAN = "mean"
 _FEWEST = 8
 _REMARK = (
     "The paper's Surrogate is RoBERTa that learned from 100 million pairs, scored by Origin over "
-    "100 billion tokens. Models, corpora and some sets differ here."
+    "100 billion tokens. Models, corpora and some sets differ here. firth's scorer and encoder are "
+    "other methods, and have no published figure."
 )
 
 
