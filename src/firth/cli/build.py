@@ -23,11 +23,7 @@ from firth.run.errors import InputError
 
 Inputs = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="INPUT...",
-        help="Files, folders, globs, s3:// URIs, or demo:speeches.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="INPUT...", help="Files, folders, globs, s3:// URIs, or demo:speeches."),
 ]
 
 
@@ -40,11 +36,10 @@ def build(
             metavar="NAME",
             help="Pretrained encoder that the scorer uses: folder, file, name of a package's model "
             "such as all-MiniLM-L6-v2, or hub name.",
-            show_default=False,
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML file of settings.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="YAML file of settings.")
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
@@ -94,8 +89,7 @@ def remove(
         list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")
     ] = None,
     ids_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File with one id per line.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="File with one id per line.")
     ] = None,
     run: RunFolder = None,
     as_json: AsJson = False,

@@ -24,14 +24,10 @@ Models = Annotated[
         metavar="MODEL...",
         help="Runs, encoder folders or hub names, and baselines: baseline:dice, "
         "baseline:tfidf@RUN, baseline:ngrams@RUN.",
-        show_default=False,
     ),
 ]
 Against = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL", help="Model that the others are compared with.", show_default=False
-    ),
+    str | None, typer.Option(metavar="MODEL", help="Model that the others are compared with.")
 ]
 
 
@@ -43,25 +39,18 @@ def evaluate(
             metavar="SET[:SPLIT]",
             help="Evaluation set, such as sts12 or sts-b:dev, or a file of rated pairs. "
             "Repeatable.",
-            show_default=False,
         ),
     ],
     data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Folder with one sub-folder per set.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.")
     ] = None,
-    sample: Annotated[
-        int | None, typer.Option(min=2, help="Random pairs of each set.", show_default=False)
-    ] = None,
+    sample: Annotated[int | None, typer.Option(min=2, help="Random pairs of each set.")] = None,
     exclude_overlap: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RUN|SET",
             help="Leave out pairs whose sentences occur in the corpus of a run, or in another set. "
             "Repeatable.",
-            show_default=False,
         ),
     ] = None,
     against: Against = None,
@@ -95,7 +84,7 @@ def compare_models(
     run: RunFolder = None,
     against: Against = None,
     questions: Annotated[
-        int | None, typer.Option(min=1, help="Questions of each type, at most.", show_default=False)
+        int | None, typer.Option(min=1, help="Questions of each type, at most.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -114,19 +103,13 @@ def compare_models(
 
 def compare_results(
     files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="Results that `evaluate --out` wrote.", show_default=False
-        ),
+        list[Path], typer.Argument(metavar="FILE...", help="Results that `evaluate --out` wrote.")
     ],
     against: Annotated[
         str, typer.Option(metavar="MODEL", help="Model that the others are compared with.")
     ],
     mean: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SET,SET", help="Compare the mean over these sets, too.", show_default=False
-        ),
+        str | None, typer.Option(metavar="SET,SET", help="Compare the mean over these sets, too.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -142,9 +125,7 @@ def calibrate(
     run: RunFolder = None,
     false_match_rate: Annotated[
         float | None,
-        typer.Option(
-            help="Print the threshold that this share of random pairs reaches.", show_default=False
-        ),
+        typer.Option(help="Print the threshold that this share of random pairs reaches."),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,

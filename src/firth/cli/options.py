@@ -20,14 +20,13 @@ RunFolder = Annotated[
         "--run",
         metavar="FOLDER",
         help="Folder of the run. Default: $FIRTH_RUN, or the only run in this folder.",
-        show_default=False,
     ),
 ]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="SECTION.NAME=VALUE", help="Change a setting. Repeatable.",
-        show_default=False,
+
     ),
 ]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
@@ -39,19 +38,13 @@ Where = Annotated[
         "--where",
         metavar="FILTER",
         help="Use only documents that match, such as \"date >= 2020 and author = 'Ann'\".",
-        show_default=False,
     ),
 ]
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help="Write the result to a file.", show_default=False),
+    Path | None, typer.Option("--out", metavar="FILE", help="Write the result to a file.")
 ]
-OutFile = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="File to write.", show_default=False)
-]
-OutFolder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="Folder to write.", show_default=False)
-]
+OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+OutFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder to write.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what --out names.")]
 Workers = Annotated[
     int, typer.Option("--workers", min=1, help="Processes of this machine that share the work.")
@@ -60,7 +53,7 @@ RayAddress = Annotated[
     str | None,
     typer.Option(
         "--ray", metavar="ADDRESS", help="Ray cluster that shares the work, such as `auto`.",
-        show_default=False,
+
     ),
 ]  # fmt: skip
 

@@ -20,8 +20,8 @@ from firth.cli.options import (
 from firth.run.console import say
 from firth.run.errors import InputError
 
-First = Annotated[str | None, typer.Argument(metavar="TEXT1", show_default=False)]
-Second = Annotated[str | None, typer.Argument(metavar="TEXT2", show_default=False)]
+First = Annotated[str | None, typer.Argument(metavar="TEXT1")]
+Second = Annotated[str | None, typer.Argument(metavar="TEXT2")]
 PairsFile = Annotated[
     Path | None,
     typer.Option(
@@ -29,16 +29,12 @@ PairsFile = Annotated[
         metavar="FILE",
         help="Table of pairs instead of two texts: TSV, CSV or JSON lines with the columns "
         "sentence1 and sentence2.",
-        show_default=False,
     ),
 ]
 ModelName = Annotated[
     str | None,
     typer.Option(
-        "--model",
-        metavar="NAME",
-        help="Run, encoder folder or baseline instead of --run.",
-        show_default=False,
+        "--model", metavar="NAME", help="Run, encoder folder or baseline instead of --run."
     ),
 ]
 
@@ -115,9 +111,7 @@ def explain(
 
 
 def encode(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Lines of text, or records.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of text, or records.")],
     out: OutFile,
     run: RunFolder = None,
     model: ModelName = None,

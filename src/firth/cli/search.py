@@ -30,7 +30,7 @@ _NEAREST = 3
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="Words, a sentence, or more.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="Words, a sentence, or more.")],
     run: RunFolder = None,
     top: Top = 10,
     mode: Annotated[
@@ -70,26 +70,19 @@ def search(
 
 def duplicates(
     run: RunFolder = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Lowest cosine of similar texts.", show_default=False)
-    ] = None,
+    threshold: Annotated[float | None, typer.Option(help="Lowest cosine of similar texts.")] = None,
     false_match_rate: Annotated[
         float | None,
         typer.Option(
             help="Share of sentences without a counterpart that may be given one. It sets the "
-            "threshold. [default: 0.01]",
-            show_default=False,
+            "threshold. [default: 0.01]"
         ),
     ] = None,
     unit: Unit = "sentence",
     top: Top = 20,
     review: Annotated[
         int | None,
-        typer.Option(
-            help="Write so many pairs to judge to --out (CSV), or read them back.",
-            show_default=False,
-            min=1,
-        ),
+        typer.Option(help="Write so many pairs to judge to --out (CSV), or read them back.", min=1),
     ] = None,
     out: Out = None,
     force: Force = False,

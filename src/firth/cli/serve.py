@@ -22,7 +22,6 @@ def serve(
             "--allowed-host",
             metavar="NAME",
             help="Name under which clients reach the service. Repeatable.",
-            show_default=False,
         ),
     ] = None,
     quiet: Quiet = False,

@@ -24,9 +24,7 @@ _TRAINING = "Training"
 
 @app.command()
 def adapt(
-    encoder: Annotated[
-        str, typer.Argument(help="Folder or hub name of an encoder.", show_default=False)
-    ],
+    encoder: Annotated[str, typer.Argument(help="Folder or hub name of an encoder.")],
     out: OutFolder,
     run: RunFolder = None,
     changes: Changes = None,
@@ -49,14 +47,10 @@ def adapt(
 def distill(
     run: RunFolder = None,
     base: Annotated[
-        str | None,
-        typer.Option(
-            help="static, transformer, layers, or an encoder that learns.", show_default=False
-        ),
+        str | None, typer.Option(help="static, transformer, layers, or an encoder that learns.")
     ] = None,
     teacher: Annotated[
-        str | None,
-        typer.Option(help="Run or encoder to learn from. Default: the run.", show_default=False),
+        str | None, typer.Option(help="Run or encoder to learn from. Default: the run.")
     ] = None,
     changes: Changes = None,
     as_json: AsJson = False,
@@ -75,26 +69,20 @@ def distill(
 
 @app.command()
 def finetune(
-    encoder: Annotated[
-        str, typer.Argument(help="Folder or hub name of an encoder.", show_default=False)
-    ],
-    data: Annotated[
-        Path, typer.Option(metavar="FILE", help="Labelled pairs or triplets.", show_default=False)
-    ],
+    encoder: Annotated[str, typer.Argument(help="Folder or hub name of an encoder.")],
+    data: Annotated[Path, typer.Option(metavar="FILE", help="Labelled pairs or triplets.")],
     out: OutFolder,
     folds: Annotated[
-        int | None,
-        typer.Option(min=2, help="Cross-validate instead: number of parts.", show_default=False),
+        int | None, typer.Option(min=2, help="Cross-validate instead: number of parts.")
     ] = None,
     leave_out: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
             help="Cross-validate instead: leave out one value of this column at a time.",
-            show_default=False,
         ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    epochs: Annotated[int | None, typer.Option(min=1)] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 13,
     force: Force = False,
     as_json: AsJson = False,

@@ -37,7 +37,6 @@ def build(
         typer.Argument(
             metavar="INPUT...",
             help="Files, folders, globs or URIs of documents, for a run without documents.",
-            show_default=False,
         ),
     ] = None,
     run: RunFolder = None,
@@ -46,11 +45,10 @@ def build(
     ] = "origin",
     preset: Annotated[
         Literal["paper", "paper-small"] | None,
-        typer.Option(help="Settings at the paper's size, or for two cores.", show_default=False),
+        typer.Option(help="Settings at the paper's size, or for two cores."),
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="YAML file of settings.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="YAML file of settings.")
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
@@ -96,8 +94,8 @@ def build(
 
 @app.command()
 def explain(
-    text1: Annotated[str, typer.Argument(metavar="TEXT1", show_default=False)],
-    text2: Annotated[str, typer.Argument(metavar="TEXT2", show_default=False)],
+    text1: Annotated[str, typer.Argument(metavar="TEXT1")],
+    text2: Annotated[str, typer.Argument(metavar="TEXT2")],
     run: RunFolder = None,
     changes: Changes = None,
     top: Top = 5,

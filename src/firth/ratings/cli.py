@@ -21,22 +21,19 @@ _ITEMS = "Items: CSV, TSV or JSON Lines with any columns of texts (`pairs.csv`).
 _SHARE = "Least share of right gold answers of an annotator."
 _SOURCE = "Run, .txt with a sentence a line, or table with sentence, or sentence1 and sentence2."
 _TUPLES = "Tuples that `firth ratings tuples` wrote."
-Items = Annotated[Path, typer.Option(help=_ITEMS, show_default=False)]
-Tuples = Annotated[Path, typer.Option(help=_TUPLES, show_default=False)]
-Annotations = Annotated[Path, typer.Option(help=_ANSWERS, show_default=False)]
-GoldFile = Annotated[
-    Path | None, typer.Option("--gold", help="CSV with tuple, best and worst.", show_default=False)
-]
+Items = Annotated[Path, typer.Option(help=_ITEMS)]
+Tuples = Annotated[Path, typer.Option(help=_TUPLES)]
+Annotations = Annotated[Path, typer.Option(help=_ANSWERS)]
+GoldFile = Annotated[Path | None, typer.Option("--gold", help="CSV with tuple, best and worst.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.", show_default=False),
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")
 ]
 
 
 @app.command()
 def pairs(
-    source: Annotated[Path, typer.Argument(help=_SOURCE, show_default=False)],
+    source: Annotated[Path, typer.Argument(help=_SOURCE)],
     out: OutFolder,
     strategy: Annotated[
         str, typer.Option(help="given, random, overlap, buckets or scores.")
@@ -47,9 +44,7 @@ def pairs(
     ] = "",
     synonyms: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A set of synonyms a line; each counts as one.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="A set of synonyms a line; each counts as one."),
     ] = None,
     changes: Settings = None,
     force: Force = False,
@@ -81,7 +76,7 @@ def pairs(
 
 @app.command()
 def tuples(
-    items: Annotated[Path, typer.Argument(help=_ITEMS, show_default=False)],
+    items: Annotated[Path, typer.Argument(help=_ITEMS)],
     out: OutFolder,
     size: Annotated[int, typer.Option(min=3, help="Items in a tuple.")] = 4,
     factor: Annotated[float, typer.Option(help="Tuples for each item.")] = 2.0,
@@ -107,7 +102,7 @@ def tuples(
 
 @app.command()
 def serve(
-    db: Annotated[Path, typer.Option(help="SQLite file of the answers.", show_default=False)],
+    db: Annotated[Path, typer.Option(help="SQLite file of the answers.")],
     items: Items,
     tuples: Tuples,
     gold: GoldFile = None,

@@ -10,8 +10,7 @@ from firth.run.console import say, table
 
 app = typer.Typer(help="Repeat tables of the papers (extra reproduce).", no_args_is_help=True)
 DataDir = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.", show_default=False),
+    Path | None, typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.")
 ]
 
 
@@ -35,8 +34,7 @@ def list_tables(as_json: AsJson = False) -> None:
 def measure(
     name: Annotated[str, typer.Argument(help="As `firth reproduce list` names it.")],
     run: Annotated[
-        Path | None,
-        typer.Option("--run", metavar="FOLDER", help="Folder of a run.", show_default=False),
+        Path | None, typer.Option("--run", metavar="FOLDER", help="Folder of a run.")
     ] = None,
     data_dir: DataDir = None,
     changes: Changes = None,
