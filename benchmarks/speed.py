@@ -142,10 +142,20 @@ def export(folder: Path) -> None:
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors", "*.bin"))
     model = AutoModel.from_pretrained(source, attn_implementation="eager").eval()
     names = ("input_ids", "attention_mask", "token_type_ids")
-    example = {name: torch.ones((2, 8), dtype=torch.int64) for name in names}
+    example = tuple(torch.ones((2, 8), dtype=torch.int64) for _ in names)
     axes = {name: {0: "texts", 1: "tokens"} for name in (*names, "last_hidden_state")}
+
+    class Plain(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *given: torch.Tensor) -> torch.Tensor:
+            states: torch.Tensor = self.model(**dict(zip(names, given, strict=True)))[0]
+            return states
+
     torch.onnx.export(
-        model, (), str(folder / "model.onnx"), kwargs=example, input_names=[*names],
+        Plain(), example, str(folder / "model.onnx"), input_names=[*names],
         output_names=["last_hidden_state"], dynamic_axes=axes, dynamo=False,
     )  # fmt: skip
 
