@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Context, Corpus
 from firth.corpus.tokenizer import build_tokenizer
-from firth.paper.generator import Likelihoods
 from firth.paper.retrieve import build_index
 from firth.paper.tokens import Pairs
 from firth.paper.train_coherence import train_coherence
@@ -105,11 +103,6 @@ def make_run(folder: Path, documents: Any = None, **sections: Any) -> Run:
 def all_pairs(sentences: int = len(SENTENCES), contexts: int = len(CONTEXTS)) -> Pairs:
     """Return every sentence with every context."""
     return np.array([(s, c) for s in range(sentences) for c in range(contexts)], np.int64)
-
-
-def stacked(logs: Likelihoods) -> npt.NDArray[np.float32]:
-    """Return the terms sentence, left and right, (3, n)."""
-    return np.stack([logs.sentence, logs.left, logs.right])
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from firth.corpus.corpus import Context
-from firth.paper.generator import Generator, Term
 from firth.paper.language_model import CausalLM
+from firth.paper.tokens import Generator, Role
 from firth.paper.train_generator import open_generator
 from firth.run.run import Run
 
-from .conftest import CONTEXTS, SENTENCES, all_pairs, stacked
+from .conftest import CONTEXTS, SENTENCES, all_pairs
 from .test_language_model import causal_tokenizer, tiny_llama
 
 ODD = ["", "   ", "naïve 😀 ‮ text", "lone \ud800 surrogate", "a\x00b", "\n\n", "long " * 10_000]
@@ -36,14 +36,14 @@ def make(request: pytest.FixtureRequest, built: Run) -> Make:
 
 def test_order_repetition_company_and_budget_do_not_matter(make: Make) -> None:
     pairs = all_pairs()
-    expected = stacked(make().likelihoods(SENTENCES, CONTEXTS, pairs))
+    expected = make().likelihoods(SENTENCES, CONTEXTS, pairs)
     assert expected.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
     order = np.random.default_rng(0).permutation(np.repeat(np.arange(len(pairs)), 2))
     for budget in (1, 60, 10_000):
         logs = make(budget).likelihoods(SENTENCES, CONTEXTS, pairs[order])
-        np.testing.assert_allclose(stacked(logs), expected[:, order], atol=1e-4)
+        np.testing.assert_allclose(logs, expected[:, order], atol=1e-4)
     alone = make().likelihoods(SENTENCES, CONTEXTS, pairs[7:8])
-    np.testing.assert_allclose(stacked(alone)[:, 0], expected[:, 7], atol=1e-4)
+    np.testing.assert_allclose(alone[:, 0], expected[:, 7], atol=1e-4)
 
 
 def test_terms_left_out_are_zero_and_change_no_other(make: Make) -> None:
@@ -51,17 +51,16 @@ def test_terms_left_out_are_zero_and_change_no_other(make: Make) -> None:
     generator, pairs = make(), all_pairs()
     for evidence in (True, False):
         whole = generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence)
-        for kept in Term:
+        for kept in Role:
             part = generator.likelihoods(SENTENCES, CONTEXTS, pairs, {kept}, evidence)
-            for term in Term:
-                wanted = getattr(whole, term) if term == kept else np.zeros(len(pairs))
-                np.testing.assert_allclose(getattr(part, term), wanted, atol=1e-4)
+            expected = np.where(np.arange(3)[:, None] == kept, whole, 0)
+            np.testing.assert_allclose(part, expected, atol=1e-4)
 
 
 def test_the_baseline_leaves_the_evidence_out(make: Make) -> None:
     """Baselines of sides do not depend on the sentence, and the sentence's not on the context."""
-    logs = stacked(make().likelihoods(SENTENCES, CONTEXTS, all_pairs(), evidence=False))
-    sentence, left, right = logs.reshape(3, len(SENTENCES), len(CONTEXTS))
+    logs = make().likelihoods(SENTENCES, CONTEXTS, all_pairs(), evidence=False)
+    left, sentence, right = logs.reshape(3, len(SENTENCES), len(CONTEXTS))
     assert max(np.ptp(left, axis=0).max(), np.ptp(right, axis=0).max()) < 1e-4
     assert np.ptp(sentence, axis=1).max() < 1e-4
     assert np.ptp(sentence) > 0.1, "premise"
@@ -72,10 +71,10 @@ def test_empty_texts_are_worth_nothing(make: Make) -> None:
     generator = make()
     whole = generator.likelihoods([""], CONTEXTS, all_pairs(1))
     gain = whole - generator.likelihoods([""], CONTEXTS, all_pairs(1), evidence=False)
-    np.testing.assert_allclose(stacked(gain), 0, atol=1e-4)
-    assert not whole.sentence.any()
+    np.testing.assert_allclose(gain, 0, atol=1e-4)
+    assert not whole[Role.SENTENCE].any()
     logs, context = generator.likelihoods(SENTENCES, CONTEXTS, all_pairs()), all_pairs()[:, 1]
-    for values, empty in ((logs.left, context == 4), (logs.right, context == 5)):
+    for values, empty in ((logs[Role.LEFT], context == 4), (logs[Role.RIGHT], context == 5)):
         assert not values[empty].any()
         assert values[~empty].all()
 
@@ -83,16 +82,16 @@ def test_empty_texts_are_worth_nothing(make: Make) -> None:
 def test_no_pairs_and_odd_texts(make: Make) -> None:
     """Zero pairs give zero terms; blank, enormous and broken texts have finite ones."""
     generator, nothing = make(), np.zeros((0, 2), np.int64)
-    assert generator.likelihoods([], [], nothing).right.shape == (0,)
+    assert generator.likelihoods([], [], nothing).shape == (3, 0)
     contexts, pairs = [Context((text,), (text,)) for text in ODD], all_pairs(len(ODD), len(ODD))
     for evidence in (True, False):
         logs = generator.likelihoods(ODD, contexts, pairs, evidence=evidence)
-        assert np.isfinite(stacked(logs)).all()
+        assert np.isfinite(logs).all()
 
 
 def test_bfloat16_stays_near_float32(make: Make) -> None:
     exact, rough = (
-        stacked(make(precision=kind).likelihoods(SENTENCES, CONTEXTS, all_pairs()))
+        make(precision=kind).likelihoods(SENTENCES, CONTEXTS, all_pairs())
         for kind in ("float32", "bfloat16")
     )
     assert 0 < np.abs(exact - rough).mean() < 0.1

@@ -23,9 +23,10 @@ from transformers import (
 
 from firth.corpus.corpus import Context
 from firth.paper.language_model import ROOT, CausalLM, Forest, forest_scores, text_scores
+from firth.paper.tokens import Role
 from firth.run.errors import InputError
 
-from .conftest import CONTEXTS, SENTENCES, all_pairs, stacked
+from .conftest import CONTEXTS, SENTENCES, all_pairs
 
 WORDS = ["sea", "ship", "wave", "wind", "sail", "port", "rope", "crew", "deck", "mast"]
 
@@ -88,10 +89,10 @@ def reference(
     c, d = log_p(model, start, left, right), log_p(model, start, s)
     e, f = log_p(model, start, s, right), log_p(model, start, left)
     g = log_p(model, start, right)
-    sizes = np.array([len(s), len(left), len(right)], dtype=float)
+    sizes = np.array([len(left), len(s), len(right)], dtype=float)
     divisor = np.where(sizes > 0, sizes, np.inf)
-    whole = np.array([a + b - c, f + a + b - d - e, b]) / divisor
-    return whole, np.array([d, f + c - g, c]) / divisor
+    whole = np.array([f + a + b - d - e, a + b - c, b]) / divisor
+    return whole, np.array([f + c - g, d, c]) / divisor
 
 
 @pytest.mark.parametrize("make", [tiny_llama, tiny_gpt2])
@@ -102,8 +103,8 @@ def test_equals_one_text_at_a_time(make: Callable[[], Any], scores: Any) -> None
     generator = CausalLM(model, causal_tokenizer(), batch_tokens=64)
     assert generator.scores is forest_scores, "the probe accepts the fast layout"
     generator.scores = scores
-    logs = stacked(generator.likelihoods(SENTENCES, CONTEXTS, pairs))
-    without = stacked(generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=False))
+    logs = generator.likelihoods(SENTENCES, CONTEXTS, pairs)
+    without = generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=False)
     expected = [reference(model, generator, SENTENCES[s], CONTEXTS[c]) for s, c in pairs]
     assert logs.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
     np.testing.assert_allclose(logs, np.array([e for e, _ in expected]).T, atol=1e-3)
@@ -134,7 +135,7 @@ def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:
     model: Any = GraniteForCausalLM(config).train(False)
     generator = CausalLM(model, causal_tokenizer())
     assert generator.scores is text_scores
-    logs = stacked(generator.likelihoods(SENTENCES[:1], CONTEXTS[:1], np.array([[0, 0]])))
+    logs = generator.likelihoods(SENTENCES[:1], CONTEXTS[:1], np.array([[0, 0]]))
     expected, _ = reference(model, generator, SENTENCES[0], CONTEXTS[0])
     np.testing.assert_allclose(logs[:, 0], expected, atol=1e-3)
 
@@ -159,14 +160,16 @@ def test_terms_are_posteriors_over_all_one_word_texts() -> None:
     numbers = np.arange(len(WORDS))
     context = Context(("wind sail",), ("port rope crew",))
     pairs = np.stack([numbers, 0 * numbers], 1)
-    sentence = normalized(generator.likelihoods(WORDS, [context], pairs).sentence)
+    sentence = normalized(generator.likelihoods(WORDS, [context], pairs)[Role.SENTENCE])
     expected = normalized([joint(f"wind sail {s} port rope crew") for s in WORDS])
     np.testing.assert_allclose(sentence, expected, atol=1e-5)
-    prior = normalized(generator.likelihoods(WORDS, [context], pairs, evidence=False).sentence)
+    prior = normalized(
+        generator.likelihoods(WORDS, [context], pairs, evidence=False)[Role.SENTENCE]
+    )
     assert np.abs(sentence - prior).max() > 0.01, "premise: the context changes the posterior"
 
     contexts = [Context((word,), ("port rope",)) for word in WORDS]
-    left = generator.likelihoods(["wave mast"], contexts, pairs[:, ::-1]).left
+    left = generator.likelihoods(["wave mast"], contexts, pairs[:, ::-1])[Role.LEFT]
     expected = normalized([joint(f"{w} wave mast port rope") for w in WORDS])
     np.testing.assert_allclose(normalized(left), expected, atol=1e-5)
 

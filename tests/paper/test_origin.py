@@ -10,11 +10,10 @@ import pytest
 
 from firth.corpus.build import add_documents
 from firth.corpus.corpus import Context, Corpus
-from firth.paper.generator import ALL_TERMS, Likelihoods, Term
 from firth.paper.origin import Origin, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
-from firth.paper.tokens import Pairs
+from firth.paper.tokens import ALL_ROLES, Pairs, Role
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.arrays import Ints, Singles
@@ -83,18 +82,18 @@ class WordCoherence:
 class WordGenerator:
     """Likelihoods that are functions of the shared words, and a record of what was asked."""
 
-    asked: list[Set[Term]] = field(default_factory=list)
+    asked: list[Set[Role]] = field(default_factory=list)
 
     def likelihoods(
         self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS, evidence: bool = True,
-    ) -> Likelihoods:  # fmt: skip
+        roles: Set[Role] = ALL_ROLES, evidence: bool = True,
+    ) -> Singles:  # fmt: skip
         if not evidence:
-            return Likelihoods(*np.full((3, len(pairs)), -3, dtype=np.float32))
-        self.asked += [terms] * len(pairs)
+            return np.full((3, len(pairs)), -3, np.float32)
+        self.asked += [roles] * len(pairs)
         left = [overlap(sentences[s], " ".join(contexts[c].left)) - 3 for s, c in pairs]
         right = [overlap(sentences[s], " ".join(contexts[c].right)) - 3 for s, c in pairs]
-        return Likelihoods(*np.array([np.add(left, right), left, right], dtype=np.float32))
+        return np.array([left, np.add(left, right), right], np.float32)
 
 
 def origin_over(corpus: Corpus, fits: Any = None, **contexts: Any) -> Origin:
@@ -173,7 +172,7 @@ def test_each_fit_is_asked_once_and_only_where_it_weighs(corpus: Corpus) -> None
     assert 0 < len(generator_of(origin).asked) <= 3 * 15 + 4 * 4
     origin = origin_over(corpus, {"weights": {"left": 0, "right": 0}})
     origin.similarity(A, B)
-    assert set(generator_of(origin).asked) == {frozenset({Term.SENTENCE})}
+    assert set(generator_of(origin).asked) == {frozenset({Role.SENTENCE})}
     origin = origin_over(corpus, {"weights": {"sentence": 0, "left": 0, "right": 0}})
     assert -1 <= origin.similarity(A, B) <= 1
     assert not generator_of(origin).asked

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from firth.corpus.corpus import Context
 from firth.corpus.tokenizer import open_tokenizer
-from firth.paper.generator import ROLE_OF
 from firth.paper.seq2seq import Job, Seq2Seq, batches
 from firth.paper.tokens import Role
 from firth.paper.train_generator import open_generator
@@ -23,7 +22,7 @@ from firth.paper.transformer import (
 )
 from firth.run.run import Run
 
-from .conftest import CONTEXTS, SENTENCES, all_pairs, stacked
+from .conftest import CONTEXTS, SENTENCES, all_pairs
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +55,10 @@ def one_by_one(generator: Seq2Seq, job: Job) -> float:
 def test_equals_a_plain_loop(seq2seq: Seq2Seq, evidence: bool) -> None:
     """Packing, sharing and batches change no term by more than 1e-3, the promised bound."""
     pairs = all_pairs()
-    logs = stacked(seq2seq.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence))
+    logs = seq2seq.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence)
     assert logs.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
     for n, triple in enumerate(seq2seq.reader.triples(SENTENCES, CONTEXTS, pairs)):
-        for row, role in enumerate(ROLE_OF.values()):
+        for row, role in enumerate(Role):
             if not triple[role]:
                 assert logs[row, n] == 0
                 continue
@@ -87,7 +86,7 @@ def test_words_that_are_given_are_likelier(seq2seq: Seq2Seq) -> None:
         for text in ("The anchor met the tide.", "The cow met the field.")
     )
     pairs = np.array([[0, 0], [0, 1]])
-    logs = seq2seq.likelihoods(["The anchor saw the tide."], [near, far], pairs).sentence
+    logs = seq2seq.likelihoods(["The anchor saw the tide."], [near, far], pairs)[Role.SENTENCE]
     assert logs[0] > logs[1]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
-from firth.paper.generator import Generator, Term
 from firth.paper.settings import FitSettings, Measure, Weights
+from firth.paper.tokens import Generator, Role
 from firth.text.arrays import Floats, Ints, Singles
 
 TERMS = ("coherence", "sentence", "left", "right")
@@ -75,14 +75,14 @@ class ContextFit:
         coherence = nothing = np.zeros(len(pairs), np.float32)
         if self._weights.coherence:
             coherence = self._coherence.log_probabilities(texts, positions, pairs)
-        wanted = frozenset(term for term in Term if getattr(self._weights, term.value))
+        wanted = frozenset(role for role in Role if getattr(self._weights, role.name.lower()))
         if not wanted:
             return Terms(coherence, nothing, nothing, nothing)
         contexts = self._corpus.contexts(positions, self._window)
         logs = self._generator.likelihoods(texts, contexts, pairs, wanted)
         if self._pmi:
             logs = logs - self._generator.likelihoods(texts, contexts, pairs, wanted, False)
-        return Terms(coherence, logs.sentence, logs.left, logs.right)
+        return Terms(coherence, logs[Role.SENTENCE], logs[Role.LEFT], logs[Role.RIGHT])
 
 
 @dataclass(frozen=True)

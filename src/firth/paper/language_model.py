@@ -41,11 +41,10 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from firth.corpus.corpus import Context
-from firth.paper.generator import ALL_TERMS, ROLE_OF, Generator, Likelihoods, Term
-from firth.paper.tokens import Pairs, PartReader, Tokens
+from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens
 from firth.paper.transformer import next_token_scores
 from firth.run.errors import InputError
-from firth.text.arrays import Floats
+from firth.text.arrays import Floats, Singles
 
 ROOT = 0
 """The node of the start-of-text token."""
@@ -315,53 +314,49 @@ class CausalLM(Generator):
         sentences: Sequence[str],
         contexts: Sequence[Context],
         pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
+        roles: Set[Role] = ALL_ROLES,
         evidence: bool = True,
-    ) -> Likelihoods:
+    ) -> Singles:
         """Return the terms of each pair; see `Generator`."""
         triples = self.reader.triples(sentences, contexts, pairs)
         forest = Forest(self.reader.start)
         add = _with_evidence if evidence else _without_evidence
-        rows = [add(forest, *triple, terms) for triple in triples]
+        rows = [add(forest, *triple, roles) for triple in triples]
         logs = self.scores(self._model, forest, self._batch_tokens)
         nodes = np.array(rows, dtype=np.int64).reshape(-1, 6 if evidence else 4)
         if evidence:
             f, a, b, c, d, e = logs[nodes].T
-            sums = {Term.SENTENCE: a + b - c, Term.LEFT: f + a + b - d - e, Term.RIGHT: b}
+            sums = np.array([f + a + b - d - e, a + b - c, b])
         else:
             d, f, c, g = logs[nodes].T
-            sums = {Term.SENTENCE: d, Term.LEFT: f + c - g, Term.RIGHT: c}
-        means = {}
-        for term, values in sums.items():
-            sizes = np.array([len(triple[ROLE_OF[term]]) for triple in triples], dtype=np.float64)
-            asked = (sizes > 0) & (term in terms)
-            mean = np.where(asked, values / np.maximum(sizes, 1), 0.0)
-            means[term.value] = mean.astype(np.float32)
-        return Likelihoods(**means)
+            sums = np.array([f + c - g, d, c])
+        sizes = np.array([[len(part) for part in triple] for triple in triples]).reshape(-1, 3).T
+        asked = (sizes > 0) & np.array([[role in roles] for role in Role])
+        return np.where(asked, sums / np.maximum(sizes, 1), 0.0).astype(np.float32)
 
 
 # Segments are added in one fixed order for any choice of terms. What is not needed is not read.
 
 
 def _with_evidence(
-    forest: Forest, left: Tokens, s: Tokens, right: Tokens, terms: Set[Term]
+    forest: Forest, left: Tokens, s: Tokens, right: Tokens, roles: Set[Role]
 ) -> list[int]:
     """Return the nodes of F, A, B, C, D and E for one pair; the value of the root is 0."""
-    bayes = Term.SENTENCE in terms or Term.LEFT in terms
-    after = forest.add(ROOT, left, wanted=Term.LEFT in terms)
+    bayes = Role.SENTENCE in roles or Role.LEFT in roles
+    after = forest.add(ROOT, left, wanted=Role.LEFT in roles)
     filled = forest.add(after, s, wanted=bayes)
     row = [after, filled, forest.add(filled, right)]
-    row.append(forest.add(after, right) if Term.SENTENCE in terms else ROOT)
-    alone = forest.add(ROOT, s) if Term.LEFT in terms else ROOT
-    return [*row, alone, forest.add(alone, right) if Term.LEFT in terms else ROOT]
+    row.append(forest.add(after, right) if Role.SENTENCE in roles else ROOT)
+    alone = forest.add(ROOT, s) if Role.LEFT in roles else ROOT
+    return [*row, alone, forest.add(alone, right) if Role.LEFT in roles else ROOT]
 
 
 def _without_evidence(
-    forest: Forest, left: Tokens, s: Tokens, right: Tokens, terms: Set[Term]
+    forest: Forest, left: Tokens, s: Tokens, right: Tokens, roles: Set[Role]
 ) -> list[int]:
     """Return the nodes of D, F, C and G for one pair."""
-    sides = Term.LEFT in terms or Term.RIGHT in terms
-    row = [forest.add(ROOT, s) if Term.SENTENCE in terms else ROOT]
-    after = forest.add(ROOT, left, wanted=Term.LEFT in terms) if sides else ROOT
+    sides = Role.LEFT in roles or Role.RIGHT in roles
+    row = [forest.add(ROOT, s) if Role.SENTENCE in roles else ROOT]
+    after = forest.add(ROOT, left, wanted=Role.LEFT in roles) if sides else ROOT
     row += [after, forest.add(after, right) if sides else ROOT]
-    return [*row, forest.add(ROOT, right) if Term.LEFT in terms else ROOT]
+    return [*row, forest.add(ROOT, right) if Role.LEFT in roles else ROOT]

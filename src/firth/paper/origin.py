@@ -17,11 +17,11 @@ from firth.paper.fits import (
     Terms,
     contributions,
 )
-from firth.paper.generator import GENERATOR, Generator
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.settings import PaperSettings
+from firth.paper.tokens import Generator
 from firth.paper.train_coherence import train_coherence
-from firth.paper.train_generator import open_generator, train_generator
+from firth.paper.train_generator import GENERATOR, open_generator, train_generator
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError
 from firth.run.run import Run

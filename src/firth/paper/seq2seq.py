@@ -9,8 +9,15 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.corpus.corpus import Context
-from firth.paper.generator import ALL_TERMS, ROLE_OF, Generator, Likelihoods, Term
-from firth.paper.tokens import Pairs, PartReader, Role, Tokens, Triple
+from firth.paper.tokens import (
+    ALL_ROLES,
+    Generator,
+    Pairs,
+    PartReader,
+    Role,
+    Tokens,
+    Triple,
+)
 from firth.paper.transformer import (
     ContextTransformer,
     Memory,
@@ -18,7 +25,7 @@ from firth.paper.transformer import (
     Prediction,
     mixture_scores,
 )
-from firth.text.arrays import Floats
+from firth.text.arrays import Floats, Singles
 
 _BLOCK = 1024
 """Pairs that are scored together, which bounds the encoded sentences in memory."""
@@ -100,23 +107,22 @@ class Seq2Seq(Generator):
         sentences: Sequence[str],
         contexts: Sequence[Context],
         pairs: Pairs,
-        terms: Set[Term] = ALL_TERMS,
+        roles: Set[Role] = ALL_ROLES,
         evidence: bool = True,
-    ) -> Likelihoods:
+    ) -> Singles:
         """Return the terms of each pair; see `Generator`."""
-        values = {term.value: np.zeros(len(pairs), np.float32) for term in Term}
+        values = np.zeros((len(Role), len(pairs)), np.float32)
         order = np.lexsort((pairs[:, 0], pairs[:, 1]))
         for begin in range(0, len(order), _BLOCK):
             block = order[begin : begin + _BLOCK]
             triples = self.reader.triples(sentences, contexts, pairs[block])
-            for term in (term for term in Term if term in terms):
-                role = ROLE_OF[term]
+            for role in sorted(roles):
                 asked = [Job.of(t, role, evidence) if t[role] else None for t in triples]
                 jobs = list(dict.fromkeys(job for job in asked if job))
                 scores = self.score(jobs, role).tolist()
                 mean = {job: s / len(job.target) for job, s in zip(jobs, scores, strict=True)}
-                values[term.value][block] = [mean[job] if job else 0.0 for job in asked]
-        return Likelihoods(**values)
+                values[role, block] = [mean[job] if job else 0.0 for job in asked]
+        return values
 
     def score(self, jobs: Sequence[Job], role: Role) -> Floats:
         """Return log p(target | given) of each job, in nats; all jobs generate the part `role`."""

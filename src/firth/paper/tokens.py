@@ -1,7 +1,7 @@
-"""Sentences as tokens: a flat table of them, and the three parts of a sentence in its context."""
+"""Sentences as tokens, the three parts of a sentence in its context, and what generates them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Context
 from firth.run.files import write_atomically
-from firth.text.arrays import Ints
+from firth.text.arrays import Ints, Singles
 
 Tokens = tuple[int, ...]
 Triple = tuple[Tokens, Tokens, Tokens]
@@ -30,6 +30,9 @@ class Role(IntEnum):
     LEFT = 0
     SENTENCE = 1
     RIGHT = 2
+
+
+ALL_ROLES: Set[Role] = frozenset(Role)
 
 
 def encodable(text: str) -> str:
@@ -150,3 +153,24 @@ class PartReader(ABC):
         return [
             (lefts[j], middle[i], rights[j]) for i, j in zip(s.tolist(), c.tolist(), strict=True)
         ]
+
+
+class Generator(ABC):
+    """A generative context model: the three conditional log-likelihoods of Eq. 3 (§3.2.2)."""
+
+    @abstractmethod
+    def likelihoods(
+        self,
+        sentences: Sequence[str],
+        contexts: Sequence[Context],
+        pairs: Pairs,
+        roles: Set[Role] = ALL_ROLES,
+        evidence: bool = True,
+    ) -> Singles:
+        """Return log p(part | the two others) of each (sentence, context), (3, n), rows by `Role`.
+
+        They are in nats a token. Each distinct sentence and context is given once, and `pairs`
+        (n, 2) holds indices of both. A result does not depend on the other pairs, beyond rounding.
+        A part without tokens is 0, and so are `roles` that are not named. Without evidence it is a
+        baseline: log p(s), and each side given the other side alone.
+        """

@@ -17,21 +17,21 @@ from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.language_model import open_causal_lm
 from firth.encoders.transformer import device
-from firth.paper.generator import GENERATOR, ROLE_OF, Generator
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq
 from firth.paper.settings import GeneratorSettings, PaperSettings
-from firth.paper.tokens import PartReader, Role, Triple, cut
+from firth.paper.tokens import Generator, PartReader, Role, Triple, cut
 from firth.paper.train_coherence import corpus_inputs, shared_table
 from firth.paper.transformer import ContextTransformer, Shape, mixture_loss
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
-from firth.run.stage import SCRATCH, Outcome
+from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.arrays import Ints, ranges
 from firth.train.loop import History, Schedule, build_together, rank, train
 
+GENERATOR = Stage("paper/generator", 1, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
 _REPORTS, _MEASURED, _COUNTED = 10, 1_000, 100_000
 _SIZES = ("width", "layers", "heads", "feedforward", "max_tokens", "pointer")
@@ -304,10 +304,10 @@ def held_out_losses(generator: Seq2Seq, triples: Sequence[Triple]) -> dict[str, 
     """
     whole = [triple for triple in triples if all(triple)]
     losses: dict[str, dict[str, float]] = {}
-    for term, role in ROLE_OF.items() if whole else ():
-        losses[term.value] = {}
+    for role in Role if whole else ():
+        kinds = losses[role.name.lower()] = {}
         for kind, evidence in (("loss", True), ("baseline", False)):
             jobs = [Job.of(triple, role, evidence) for triple in whole]
             total = float(generator.score(jobs, role).sum())
-            losses[term.value][kind] = round(-total / sum(len(job.target) for job in jobs), 6)
+            kinds[kind] = round(-total / sum(len(job.target) for job in jobs), 6)
     return losses
