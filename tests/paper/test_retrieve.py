@@ -172,7 +172,7 @@ def test_equal_bytes_and_resumption(
     fresh: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped in any block and started again: the bytes of a run that was not, in many shards."""
-    monkeypatch.setattr(retrieve, "BLOCK_WORDS", 300)
+    monkeypatch.setattr(retrieve, "BLOCK_CHUNKS", 20)
     monkeypatch.setattr(retrieve, "SHARD_POSTINGS", 1000)
     whole, broken = fresh("whole"), fresh("broken")
     build_index(whole)

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, load_npz, save_npz, vstack
 
 from firth.corpus.corpus import Corpus
 from firth.paper.settings import PaperSettings
-from firth.run.console import Progress, progress
+from firth.run.console import progress
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Outcome, Stage
@@ -24,8 +24,8 @@ from firth.text.arrays import Floats, Ints, Singles
 from firth.text.words import words
 
 RETRIEVE = Stage("paper/retrieve", 2, "torch", "firth paper build")
-BLOCK_WORDS = 200_000
-"""Words that are read at once (one chunk at least)."""
+BLOCK_CHUNKS = 1_024
+"""Chunks that are read at once."""
 SHARD_POSTINGS = 1 << 23
 """Postings of a shard (one block at least)."""
 PRODUCTS_AT_ONCE = 1 << 22
@@ -140,19 +140,15 @@ def build_index(run: Run) -> Outcome:
 def _fill(corpus: Corpus, bounds: Ints, bits: int, workspace: Path) -> Mapping[str, Any]:
     scratch, n_chunks = workspace / SCRATCH, len(bounds) - 1
     scratch.mkdir(exist_ok=True)
-    borders, paths = _blocks(corpus, bounds), []
-    frequency = np.zeros(1 << bits, np.int64)
-    bar: Progress[int] = progress(n_chunks, "Indexing chunks")
-    with bar:
-        for number, (first, last) in enumerate(pairwise(borders)):
-            path = scratch / f"counts-{number:06d}.npz"
-            if not path.is_file():
-                write_counts(
-                    path, count_ngrams(chunk_texts(corpus, bounds[first : last + 1]), bits)
-                )
-            frequency += np.bincount(load_npz(path).indices, minlength=1 << bits)
-            paths.append(path)
-            bar.advance(last - first)
+    frequency, paths = np.zeros(1 << bits, np.int64), []
+    for first in progress(range(0, n_chunks, BLOCK_CHUNKS), "Indexing chunks"):
+        path = scratch / f"counts-{first:09d}.npz"
+        if not path.is_file():
+            texts = chunk_texts(corpus, bounds[first : first + BLOCK_CHUNKS + 1])
+            write_counts(path, count_ngrams(texts, bits))
+        buckets, chunks = np.unique(load_npz(path).indices, return_counts=True)
+        frequency[buckets] += chunks
+        paths.append(path)
     idf, shard_chunks = smooth_idf(frequency, n_chunks), []
     for number, counts in enumerate(_shards(paths)):
         _write_shard(workspace, number, weigh(counts, idf))
@@ -166,18 +162,6 @@ def _fill(corpus: Corpus, bounds: Ints, bits: int, workspace: Path) -> Mapping[s
         "postings": int(frequency.sum()),
         "shards": len(shard_chunks),
     }
-
-
-def _blocks(corpus: Corpus, bounds: Ints) -> list[int]:
-    """Return chunk numbers that bound blocks of about `BLOCK_WORDS` words."""
-    chunk_words = np.add.reduceat(corpus.word_counts, bounds[:-1], dtype=np.int64)
-    words_at = np.concatenate(([0], np.cumsum(chunk_words)))
-    borders = [0]
-    while borders[-1] < len(bounds) - 1:
-        limit = words_at[borders[-1]] + BLOCK_WORDS
-        reached = int(np.searchsorted(words_at, limit, side="right")) - 1
-        borders.append(max(borders[-1] + 1, reached))
-    return borders
 
 
 def write_counts(path: Path, counts: csr_matrix) -> None:
