@@ -12,7 +12,7 @@ from filelock import FileLock
 from pydantic import Field
 
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
-from firth.run.run import CONFIG, Run, damage_of_open_stages, opened_with
+from firth.run.run import CONFIG, Run, damage_of_opened, opened_with
 from firth.run.settings import Count, Section, Settings
 from firth.run.stage import Stage
 
@@ -210,15 +210,20 @@ def test_what_is_missing_names_the_command(run: Run) -> None:
         build_one(run)
 
 
-def test_damage_is_seen_on_opening_and_all_of_it_on_building(run: Run) -> None:
-    """Sizes are compared on opening; every byte by the stage that builds on it, and `verify`."""
+def test_damage_is_seen_on_opening_and_all_of_it_on_building(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes and small files on opening; every byte by the stage that builds on it, and `verify`."""
     build_one(run)
     path = run.path / "one" / "data.txt"
     assert run.verify() == {"one": []}
     assert len(path.read_text()) == 2, "the premise: the size stays the same"
     path.write_text("14")
+    with pytest.raises(DamagedError, match=r"data\.txt has other bytes"):
+        run.folder(ONE)
+    monkeypatch.setattr("firth.run.stage._SMALL", 1)
     assert run.folder(ONE) == path.parent
-    assert "data.txt has other bytes" in str(damage_of_open_stages())
+    assert "data.txt has other bytes" in str(damage_of_opened())
     assert run.verify() == {"one": ["data.txt has other bytes than were written"]}
     with pytest.raises(DamagedError, match=r"data\.txt.*Build it again: firth build --run"):
         run.build(TWO, nothing, reads=[ONE])
@@ -227,7 +232,7 @@ def test_damage_is_seen_on_opening_and_all_of_it_on_building(run: Run) -> None:
         run.folder(ONE)
     assert not build_one(run)
     assert run.verify() == {"one": []}
-    assert damage_of_open_stages() is None
+    assert damage_of_opened() is None
     manifest = path.parent / "manifest.json"
     manifest.write_text("[]")
     assert "not a manifest" in run.verify()["one"][0]

@@ -84,8 +84,7 @@ def test_every_flipped_bit_is_seen(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         manifest = Manifest.read(tmp_path / "toy")
         assert manifest is not None
-        assert manifest.damage(path.parent) == [], "the premise: the size is the same"
-        assert manifest.damage(path.parent, bytes_too=True)
+        assert len(manifest.damage(path.parent)) == 1
         builder = Builder("whole")
         assert not build(tmp_path, builder).reused
         assert (builder.calls, path.read_text()) == (1, "whole")

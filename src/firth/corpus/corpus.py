@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,13 +18,14 @@ from firth.corpus.document import Document
 from firth.corpus.store import (
     FILE,
     connect,
+    damage,
     fields_of,
     missing_corpus,
     parse_filter,
     translated_errors,
 )
 from firth.run.errors import InputError
-from firth.run.run import Run
+from firth.run.run import Run, note_opened
 from firth.text.arrays import Ints, ranges, starts
 from firth.text.language import UNKNOWN
 
@@ -89,6 +91,8 @@ class Corpus:
         self._lock = RLock()
         self._database = connect(self._store)
         self._last: tuple[int, list[str]] = (-1, [])
+        again = f"firth build DOCUMENTS --run {shlex.quote(str(path))}, after it is removed"
+        note_opened(self._store, lambda: damage(self._store), again)
         if self._meta("next_key", None) is None:
             raise missing_corpus(path)
         rows = self._ask(

@@ -40,8 +40,8 @@ _LOCK = ".lock"
 _PATIENCE = 5.0
 """Seconds in which another process surely has renamed two folders."""
 _S = TypeVar("_S", bound=Section)
-_opened: dict[Path, str] = {}
-"""Folder of each stage that this process reads → the command that builds it again."""
+_opened: dict[Path, tuple[Callable[[], list[str]], str]] = {}
+"""What this process reads → its damage, and the command that builds it again."""
 
 
 class Run:
@@ -141,11 +141,11 @@ class Run:
 
         Raises:
             MissingStageError: The stage is not built.
-            DamagedError: A file of it is missing or has another size. (`verify` reads all bytes.)
+            DamagedError: A file of it is missing, has another size or, a small one, other bytes.
         """
         self._check(stage, bytes_too=False)
         folder = self.path / stage.name
-        _opened[folder] = self._command(stage)
+        note_opened(folder, lambda: _damage_of(folder), self._command(stage))
         return folder
 
     def inputs(self, *stages: Stage) -> dict[str, str]:
@@ -295,22 +295,31 @@ def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -
     return run.changed(changes, "--set")
 
 
-def damage_of_open_stages() -> DamagedError | None:
-    """Return what is damaged of the stages that this process reads; None where all are whole.
+def note_opened(place: Path, damage: Callable[[], list[str]], command: str) -> None:
+    """Note what this process reads, for `damage_of_opened`."""
+    _opened[place] = damage, command
 
-    Opening a stage compares sizes only, so a changed bit may end in any error of any library. Code
-    that catches an unforeseen error asks here for its cause. All bytes are read.
+
+def damage_of_opened() -> DamagedError | None:
+    """Return what is damaged of all that this process reads; None where all is whole.
+
+    Opening a stage compares sizes of large files, so a changed bit may end in any error of any
+    library. Code that catches an unforeseen error asks here for its cause. All bytes are read.
     """
-    lines = []
-    for folder, command in _opened.items():
-        try:
-            manifest = Manifest.read(folder)
-            damage = manifest.damage(folder, bytes_too=True) if manifest else []
-        except (OSError, DamagedError):
-            continue
-        if damage:
-            lines.append(_damaged(folder, damage, command))
+    damage = {
+        place: (read(), command) for place, (read, command) in _opened.items() if place.exists()
+    }
+    lines = [_damaged(place, each, command) for place, (each, command) in damage.items() if each]
     return DamagedError("\n".join(lines)) if lines else None
+
+
+def _damage_of(folder: Path) -> list[str]:
+    """Return a line for each problem of a stage, whose manifest may be gone by now."""
+    try:
+        manifest = Manifest.read(folder)
+        return manifest.damage(folder, bytes_too=True) if manifest else []
+    except (OSError, DamagedError):
+        return []
 
 
 def _damaged(folder: Path, damage: Sequence[str], command: str) -> str:

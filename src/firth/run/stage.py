@@ -32,6 +32,8 @@ SCRATCH = "scratch"
 _REQUEST = "request.json"
 _TORN = ".tmp??????"
 """Files that safetensors was writing when a process was killed."""
+_SMALL = 1 << 20
+"""Bytes of a file that is compared whenever its stage is opened: somebody may have edited it."""
 _LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
 
 
@@ -116,7 +118,7 @@ class Manifest:
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
         """Return a line for each output of a folder that is not as it was written.
 
-        By default sizes are compared; with `bytes_too` every byte.
+        By default sizes and the bytes of small files are compared; with `bytes_too` every byte.
         """
         problems = []
         for name, known in self.outputs.items():
@@ -126,7 +128,7 @@ class Manifest:
                 problems.append(f"{name} is missing")
             elif size != known["bytes"]:
                 problems.append(f"{name} has {size:,} bytes, not {known['bytes']:,}")
-            elif bytes_too and fingerprint_file(path) != known["blake2b"]:
+            elif (bytes_too or size <= _SMALL) and fingerprint_file(path) != known["blake2b"]:
                 problems.append(f"{name} has other bytes than were written")
         return problems
 
