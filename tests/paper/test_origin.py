@@ -137,14 +137,6 @@ def test_the_strategies_of_section_5_4(corpus: Corpus) -> None:
     assert fits["greedy"] >= fits["two-step"] > fits["random"] + 0.1
 
 
-def test_selection_without_coherence_keeps_the_order_of_screening(corpus: Corpus) -> None:
-    origin = origin_over(corpus, selection="without-coherence")
-    (shortlist,) = origin.candidates.shortlists([A])
-    nearest = origin.index.screen([A], 20)[0].chunks.tolist()
-    places = [nearest.index(chunk) for chunk in origin.index.chunk_of(shortlist).tolist()]
-    assert places == sorted(places)
-
-
 def test_unknown_words_get_random_contexts(corpus: Corpus) -> None:
     """A sentence that shares no word with the corpus has a full context set, always the same."""
     origin = origin_over(corpus)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Context
-from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.seq2seq import Job, Seq2Seq, batches
 from firth.paper.tokens import Role
 from firth.paper.train_generator import open_generator
@@ -90,13 +89,6 @@ def test_words_that_are_given_are_likelier(seq2seq: Seq2Seq) -> None:
     assert logs[0] > logs[1]
 
 
-def test_spreading_and_collecting_are_inverse() -> None:
-    packed = Packed.of([(1,), (2, 3, 4), (5, 6)], [Role.LEFT] * 3, torch.device("cpu"))
-    x = torch.randn(6, 2)
-    assert packed.spread(x).shape == (3, 3, 2)
-    assert torch.equal(packed.collect(packed.spread(x).view(9, 2)), x)
-
-
 def test_loss_and_gradients_are_those_of_the_plain_mixture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -125,13 +117,6 @@ def test_loss_and_gradients_are_those_of_the_plain_mixture(
 
     for got, expected in zip(gradients(False), gradients(True), strict=True):
         torch.testing.assert_close(got, expected)
-
-
-def test_sentence_position_decides_what_is_generated(built: Run, seq2seq: Seq2Seq) -> None:
-    """The same tokens from the same evidence have another probability as another part."""
-    tokens = tuple(open_tokenizer(built).encode("The ship met the tide.").ids)
-    scores = [seq2seq.score([Job(tokens, role, ())], role)[0] for role in Role]
-    assert len({round(float(score), 4) for score in scores}) == 3
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=40), st.integers(1, 90))

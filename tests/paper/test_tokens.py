@@ -40,10 +40,6 @@ def test_a_stored_table_is_the_table_of_all_sentences(base_run: Run, tmp_path: P
         np.testing.assert_array_equal(table.bounds, whole.bounds)
 
 
-def test_an_empty_corpus_has_an_empty_table(tmp_path: Path) -> None:
-    assert len(TokenTable.stored([], lambda texts: [[1] for _ in texts], tmp_path)) == 0
-
-
 def test_cutting_keeps_the_tokens_next_to_the_sentence(base_run: Run) -> None:
     """A left side keeps its end; a sentence and a right side keep their beginning."""
     text = "The farmer followed the cow, the tractor, the seed and the plough."

@@ -19,7 +19,6 @@ from firth.paper.train_generator import (
     GENERATOR,
     BatchPlan,
     TokenizedCorpus,
-    drop,
     open_generator,
     train_generator,
 )
@@ -134,15 +133,6 @@ def test_an_epoch_takes_each_position_once_within_the_budget(
     again = BatchPlan(positions, longest, budget, seed=3)
     step = plan.batches + plan.batches // 2
     np.testing.assert_array_equal(again.positions(step), plan.positions(step))
-
-
-def test_neighbors_are_dropped_as_often_as_asked() -> None:
-    """One neighbor with the given probability, either alike, and both with half of it."""
-    dropped = drop(20_000, 0.2, np.random.default_rng(0))
-    assert dropped.all(axis=1).mean() == pytest.approx(0.1, abs=0.01)
-    one = dropped.sum(axis=1) == 1
-    assert one.mean() == pytest.approx(0.2, abs=0.01)
-    assert dropped[one, 0].mean() == pytest.approx(0.5, abs=0.02)
 
 
 def test_an_adopted_model_answers_as_the_model_itself(

@@ -284,22 +284,25 @@ def variants(full: Weights) -> dict[str, Weights]:
 
 
 def construction(request: Request) -> Findings:
-    """Measure Origin for three ways to build C_s: two-step, random, and without diversity."""
+    """Measure Origin for four ways to build C_s (5.4): the paper's, and without the ranking."""
     rated, figures = Rated.of(request), published("sun", "construction")
     contexts = request.settings.contexts
     chosen = Fits(rated, request.run, contexts)
     drawn = Fits(rated, request.run, contexts, "random")
+    screened = Fits(rated, request.run, contexts, "without-coherence")
     sets = {
         "two-step": (chosen, chosen.kept()),
         "without diversity": (chosen, chosen.kept(diverse=False)),
         "random": (drawn, drawn.kept()),
+        "without coherence": (screened, screened.kept()),
     }
     results = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
     cells = []
     for row, (fits, kept) in sets.items():
-        cells += fits.cells(row, kept, figures[row])
+        cells += fits.cells(row, kept, figures.get(row))
         if row != "two-step":
-            change = round(figures[row] - figures["two-step"], 2)
+            known = row in figures
+            change = round(figures[row] - figures["two-step"], 2) if known else None
             cells.append(Cell(row, CHANGE, rated.change(results[row], results["two-step"]), change))
     shared = np.array([
         len(np.intersect1d(one.set1.positions, one.set2.positions))
