@@ -11,7 +11,7 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from sqlite3 import Connection, Row
@@ -26,6 +26,7 @@ from firth.run.files import claim_file, fingerprint_value
 from firth.run.settings import Section, derive_seed
 
 LONGEST_NAME = 64
+PAGES = Path(__file__).with_name("pages")
 _SCHEMA = "1"
 _WAIT_SECONDS = 30
 _TABLES = """
@@ -57,19 +58,6 @@ AND NOT EXISTS (SELECT 1 FROM answers WHERE annotator = :me AND place = t.place)
 """Tuples that need answers and that `:me` has not seen; a tuple on somebody's screen is taken."""
 _ASKED = "answers AS a JOIN tuples AS t ON t.place = a.place"
 
-INSTRUCTIONS = """\
-Each question shows a few numbered items. Choose the one that is **most related** in meaning and the
-one that is **least related**.
-
-- Where an item has two sentences, judge how close *these two* are to each other in meaning. Do not
-  compare sentences of different items.
-- Sentences can be related in many ways: they may say the same, be about the same thing or the same
-  event, or express the same view.
-- There are often several good answers. Trust your intuition, and do not spend too long on one
-  question.
-- Some questions have a known answer. The next page shows whether you chose it.
-"""
-
 
 class Rules(Section):
     """What annotators read, and how questions are given out."""
@@ -80,7 +68,7 @@ class Rules(Section):
     """Label of the best item."""
     worst: str = "least related"
     """Label of the worst item."""
-    instructions: str = INSTRUCTIONS
+    instructions: str = PAGES.joinpath("instructions.md").read_text(encoding="utf-8")
     """Instructions in Markdown; HTML in them is shown as text."""
     answers: Annotated[int, Field(ge=1)] = 2
     """Answers wanted for each tuple, except gold questions."""
@@ -179,6 +167,15 @@ class Store:
                 path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._connection.row_factory = Row
+            if (names := _tables(self._connection)) and (
+                not {"meta", "tuples", "answers"} <= names
+                or _meta(self._connection, "schema") != _SCHEMA
+            ):
+                self._connection.close()
+                raise InputError(f"{path}: a database of another kind. Name a new file")
+            (state,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise sqlite3.DatabaseError(state)
             _write_ahead(self._connection)
             for setting in ("synchronous=FULL", "foreign_keys=ON"):
                 self._connection.execute(f"PRAGMA {setting}")
@@ -195,7 +192,7 @@ class Store:
             InputError: The file is something else, or holds another questionnaire.
         """
         path = Path(path)
-        _look_at(path)
+        claim_file(path, force=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         store = cls(path, questionnaire.rules)
         with store._writing() as connection:
@@ -217,7 +214,7 @@ class Store:
             InputError: There is none, or it is damaged.
         """
         path = Path(path)
-        if not path.is_file() or not _look_at(path):
+        if not path.is_file() or not path.stat().st_size:
             raise InputError(f"{path}: no questionnaire. Make it with firth ratings serve")
         store = cls(path, Rules())
         with store._reading() as connection:
@@ -432,34 +429,6 @@ def _write_ahead(connection: Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > end:
                 raise
         time.sleep(0.02)
-
-
-def _look_at(path: Path) -> bool:
-    """Return whether a file is a questionnaire, without changing it; False for an empty one.
-
-    Raises:
-        InputError: The file is something else, or damaged.
-    """
-    if not path.exists():
-        claim_file(path, force=True)  # Another process may have just made it.
-        return False
-    if not path.is_file():
-        raise InputError(f"{path}: cannot be opened as a questionnaire (not a file)")
-    schema, uri = "", f"{path.resolve().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, timeout=_WAIT_SECONDS, uri=True)) as connection:
-            connection.row_factory = Row
-            names = _tables(connection)
-            if {"meta", "tuples", "answers"} <= names:
-                schema = _meta(connection, "schema")
-                (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                if state != "ok":
-                    raise sqlite3.DatabaseError(state)
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
-    if names and schema != _SCHEMA:
-        raise InputError(f"{path}: a database of another kind. Name a new file")
-    return bool(names)
 
 
 def _tables(connection: Connection) -> set[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
@@ -16,13 +15,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from firth.ratings.store import LONGEST_NAME, NotAskedError, Store, UnusableAnswerError
+from firth.ratings.store import LONGEST_NAME, PAGES, NotAskedError, Store, UnusableAnswerError
 from firth.serve.guard import Guard
 from firth.serve.server import make_server, run_server
 
 COOKIE = "annotator"
 MAX_BYTES = 1 << 16
-_PAGES = Path(__file__).with_name("pages")
 _COOKIE_SECONDS = 90 * 24 * 3600
 
 
@@ -44,7 +42,7 @@ class Pages:
                 Route("/answer", self.answer, methods=["POST"]),
                 Route("/feedback", self.feedback),
                 Route("/pause", self.pause, methods=["POST"]),
-                Mount("/static", StaticFiles(directory=_PAGES)),
+                Mount("/static", StaticFiles(directory=PAGES)),
             ],
             middleware=[Middleware(Guard, max_bytes=MAX_BYTES)],
         )
@@ -151,7 +149,7 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=FileSystemLoader(_PAGES),
+        loader=FileSystemLoader(PAGES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
