@@ -56,11 +56,8 @@ def fits_of(rated: Rated, folder: Path, contexts: int, *, pmi: bool = False) -> 
 
 def deviations(fits: Fits) -> dict[str, float]:
     """Return the deviation of each term between the two sentences of a pair in one context."""
-    sides = [one.terms for one in fits.profiles]
-    return {
-        term: float(np.std(np.concatenate([getattr(a, term) - getattr(b, term) for a, b in sides])))
-        for term in TERMS
-    }
+    differences = np.concatenate([a - b for a, b in (one.terms for one in fits.profiles)])
+    return dict(zip(TERMS, differences.std(axis=0).tolist(), strict=True))
 
 
 def scaled(fits: Fits, factors: Iterable[float]) -> Weights:

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from firth.paper.fits import Terms, compare, contributions
+from firth.paper.fits import Terms, compare, contributions, fit
 from firth.paper.settings import Measure, Weights
 from firth.text.arrays import Floats
 
@@ -22,20 +22,14 @@ Both = tuple[Floats, Floats]
 MEASURES = pytest.mark.parametrize("measure", ["cosine", "centered"])
 
 
-def some_terms(n: int = 6) -> Terms:
-    return Terms(*-np.random.default_rng(0).random((4, n)).astype(np.float32))
-
-
 def test_fit_is_the_weighted_sum() -> None:
-    """S(s, c) is linear in the weights, and cutting and joining terms changes nothing."""
-    terms = some_terms()
-    full = terms.fit(Weights(coherence=1, sentence=2, left=3, right=4))
-    expected = terms.coherence + 2.0 * terms.sentence + 3.0 * terms.left + 4.0 * terms.right
-    assert full == pytest.approx(expected, rel=1e-6)
-    assert terms.fit(Weights(coherence=0, sentence=0, right=0)) == pytest.approx(terms.left)
-    joined = Terms.concatenate([terms[:2], terms[np.arange(2, 6)]])
-    assert joined.fit(Weights()).tolist() == terms.fit(Weights()).tolist()
-    assert terms[:0].fit(Weights()).shape == (0,)
+    """S(s, c) is linear in the weights, and of each context alone."""
+    terms: Terms = -np.random.default_rng(0).random((6, 4)).astype(np.float32)
+    full = fit(terms, Weights(coherence=1, sentence=2, left=3, right=4))
+    assert full == pytest.approx(terms @ [1, 2, 3, 4], rel=1e-6)
+    assert fit(terms, Weights(coherence=0, sentence=0, right=0)) == pytest.approx(terms[:, 2])
+    parts = [fit(one, Weights()) for one in (terms[:2], terms[2:], terms[:0])]
+    assert np.concatenate(parts).tolist() == fit(terms, Weights()).tolist()
 
 
 @MEASURES

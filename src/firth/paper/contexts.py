@@ -8,7 +8,7 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
-from firth.paper.fits import Terms
+from firth.paper.fits import Terms, fit
 from firth.paper.retrieve import ChunkIndex
 from firth.paper.settings import ContextSettings, Weights
 from firth.run.errors import InputError
@@ -109,7 +109,7 @@ def choose(
     """
     if settings.selection == "random":
         return np.arange(min(settings.size, len(shortlist)))
-    fits = terms.fit(weights)
+    fits = fit(terms, weights)
     if not settings.diverse:
         return np.argsort(-fits, kind="stable")[: settings.size]
     preceding = [frozenset(words(text)) for text in corpus.texts(shortlist - 1)]

@@ -13,41 +13,17 @@ from firth.paper.tokens import Generator, Role
 from firth.text.arrays import Floats, Ints, Singles
 
 TERMS = ("coherence", "sentence", "left", "right")
-"""The fields of `Terms` and of `Weights`."""
+"""The fields of `Weights`, and the columns of terms."""
+Terms = Singles
+"""The four terms of Eq. 3 of n (sentence, context) pairs, (n, 4): log p(y=1 | s, c) in nats, and
+the log-likelihoods of s, c_< and c_> in nats a token."""
 
 
-@dataclass(frozen=True)
-class Terms:
-    """The four terms of Eq. 3 for n (sentence, context) pairs, float32 of shape (n,) each.
-
-    `coherence` is log p(y=1 | s, c) in nats; `sentence`, `left` and `right` are log-likelihoods in
-    nats a token.
-    """
-
-    coherence: Singles
-    sentence: Singles
-    left: Singles
-    right: Singles
-
-    def __getitem__(self, index: Ints | slice) -> "Terms":
-        """Return the terms of some of the pairs."""
-        return Terms(*(getattr(self, name)[index] for name in TERMS))
-
-    def __len__(self) -> int:
-        return len(self.coherence)
-
-    def fit(self, weights: Weights) -> Floats:
-        """Return S(s, c), the weighted sum of the terms (Eq. 3), (n,)."""
-        total = np.zeros(len(self), dtype=np.float64)
-        for name in TERMS:
-            if weight := getattr(weights, name):
-                total += weight * getattr(self, name).astype(np.float64)
-        return total
-
-    @classmethod
-    def concatenate(cls, parts: Sequence["Terms"]) -> "Terms":
-        """Join terms."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in TERMS))
+def fit(terms: Terms, weights: Weights) -> Floats:
+    """Return S(s, c), the weighted sum of the terms (Eq. 3), (n,)."""
+    factors = [getattr(weights, name) for name in TERMS]
+    total: Floats = (terms.T.astype(np.float64) * np.array(factors)[:, None]).sum(axis=0)
+    return total
 
 
 class ContextFit:
@@ -72,17 +48,18 @@ class ContextFit:
         positions = places.astype(np.int64)
         rows = np.array([row[sentence] for sentence, _ in asked], np.int64)
         pairs = np.column_stack((rows, column.astype(np.int64)))
-        coherence = nothing = np.zeros(len(pairs), np.float32)
+        terms = np.zeros((len(pairs), len(TERMS)), np.float32)
         if self._weights.coherence:
-            coherence = self._coherence.log_probabilities(texts, positions, pairs)
+            terms[:, 0] = self._coherence.log_probabilities(texts, positions, pairs)
         wanted = frozenset(role for role in Role if getattr(self._weights, role.name.lower()))
         if not wanted:
-            return Terms(coherence, nothing, nothing, nothing)
+            return terms
         contexts = self._corpus.contexts(positions, self._window)
         logs = self._generator.likelihoods(texts, contexts, pairs, wanted)
         if self._pmi:
             logs = logs - self._generator.likelihoods(texts, contexts, pairs, wanted, False)
-        return Terms(coherence, logs[Role.SENTENCE], logs[Role.LEFT], logs[Role.RIGHT])
+        terms[:, 1:] = logs[[Role.SENTENCE, Role.LEFT, Role.RIGHT]].T
+        return terms
 
 
 @dataclass(frozen=True)
@@ -118,8 +95,8 @@ class PairProfile:
     @property
     def terms(self) -> tuple[Terms, Terms]:
         """Terms of s1, and of s2, over C_{s1} + C_{s2}."""
-        first = Terms.concatenate([self.set1.terms, self.cross1])
-        return first, Terms.concatenate([self.cross2, self.set2.terms])
+        first = np.concatenate([self.set1.terms, self.cross1])
+        return first, np.concatenate([self.cross2, self.set2.terms])
 
     def cut(self, kept1: Ints, kept2: Ints) -> "PairProfile":
         """Return the profile over some contexts of each set, given by their indices."""
@@ -132,7 +109,7 @@ class PairProfile:
     def vectors(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return v_{s1} and v_{s2}, (|C_{s1}| + |C_{s2}|,) each."""
         first, second = self.terms
-        return first.fit(weights), second.fit(weights)
+        return fit(first, weights), fit(second, weights)
 
     def similarity(self, weights: Weights, measure: Measure) -> float:
         """Return sim(s1, s2) of Eq. 4, in [-1, 1]."""

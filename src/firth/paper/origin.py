@@ -170,7 +170,8 @@ class Origin:
         for i, c in enumerate(first.tolist()):
             details = {"position": float(positions[i])}
             for side, terms in enumerate(both, start=1):
-                details |= {f"{name}{side}": float(getattr(terms, name)[c]) for name in TERMS}
+                named = zip(TERMS, terms[c], strict=True)
+                details |= {f"{name}{side}": float(value) for name, value in named}
             shares.append(
                 ContextShare(
                     text=f"{' '.join(around[i].left)} […] {' '.join(around[i].right)}",

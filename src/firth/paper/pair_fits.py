@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from firth.paper.contexts import choose
-from firth.paper.fits import TERMS, ContextSet, PairProfile, Terms
+from firth.paper.fits import ContextSet, PairProfile
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import ContextSettings, Measure, PaperSettings, Weights
 from firth.run.console import progress
@@ -67,7 +67,7 @@ def similarities_of(
 
 def fits_stage(name: str) -> Stage:
     """Return the stage of the fits of some pairs, which have a name."""
-    return Stage(f"paper/fits/{name}", 2, "torch", "firth reproduce")
+    return Stage(f"paper/fits/{name}", 3, "torch", "firth reproduce")
 
 
 def build_fits(run: Run, name: str, pairs: Sequence[TextPair]) -> Outcome:
@@ -111,8 +111,7 @@ def write_fits(path: Path, fits: Sequence[PairProfile]) -> None:
         "positions": np.concatenate([one.positions for one in fits]),
     }
     for side in (0, 1):
-        terms = Terms.concatenate([one.terms[side] for one in fits])
-        arrays |= {f"{name}{side + 1}": getattr(terms, name) for name in TERMS}
+        arrays[f"terms{side + 1}"] = np.concatenate([one.terms[side] for one in fits])
     sentences = json.dumps([(one.set1.sentence, one.set2.sentence) for one in fits])
     write_arrays(path, arrays, {"sentences": sentences})
 
@@ -120,8 +119,7 @@ def write_fits(path: Path, fits: Sequence[PairProfile]) -> None:
 def load_fits(path: Path) -> list[PairProfile]:
     """Return what `write_fits` wrote, to the last bit."""
     arrays, metadata = read_arrays(path)
-    both = [Terms(*(arrays[f"{name}{side}"] for name in TERMS)) for side in (1, 2)]
-    fits, end = [], 0
+    fits, end, both = [], 0, (arrays["terms1"], arrays["terms2"])
     for (a, b), (n1, n2) in zip(
         json.loads(metadata["sentences"]), arrays["lengths"].tolist(), strict=True
     ):

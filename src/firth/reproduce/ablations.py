@@ -145,13 +145,11 @@ class Fits:
         The rest is common to both: it makes a context likely whatever sentence is in it.
         """
         shares = []
-        for term in (*TERMS, "S"):
+        weights = [Weights(**{o: float(o == term) for o in TERMS}) for term in TERMS]
+        for term, some in zip((*TERMS, "S"), (*weights, self.weights), strict=True):
             common = differs = 0.0
             for one in self.profiles:
-                sides = [
-                    t.fit(self.weights) if term == "S" else getattr(t, term) for t in one.terms
-                ]
-                v1, v2 = (np.asarray(values, np.float64) for values in sides)
+                v1, v2 = one.vectors(some)
                 common += 2 * float(np.var((v1 + v2) / 2))
                 differs += float(np.var(v1 - v2)) / 2
             shares.append(f"{term} {100 * differs / max(common + differs, 1e-300):.2g}")
