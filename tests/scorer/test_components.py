@@ -22,7 +22,7 @@ from firth.scorer.components import (
 from firth.scorer.stem_table import StemTable
 from firth.text.arrays import Floats, unit
 from firth.text.pairs import TextPair
-from firth.text.subwords import ngrams, spelling_cosines
+from firth.text.subwords import ngrams
 
 A = "The ship reached the harbour near the island."
 B = "A sailor left the harbours in a storm."
@@ -123,9 +123,10 @@ def test_summed_words_are_cosines_of_dense_vectors(space: WordSpace, weight: flo
     for text in texts:
         vector = np.zeros(space.dimensions + len(grams))
         for stem in space.stems(text):
-            direction = np.array([float(gram in ngrams(stem)) for gram in grams])
+            parts = gram_weights(space, stem)
+            direction = np.array([parts.get(gram, 0.0) for gram in grams])
             direction *= (1.0 if weight is None else weight) * space.idf.weight(stem) / 6
-            direction /= math.sqrt(len(ngrams(stem)))
+            direction /= math.hypot(*parts.values())
             learned = space.learned([stem])[0] * (weight is not None)
             vector += np.concatenate((learned, direction))
         dense.append(vector)
@@ -140,7 +141,7 @@ def matched(space: WordSpace, one: str, two: str) -> float:
     """How far two stems match, by the definition."""
     if one == two:
         return 1.0
-    spelled = float(spelling_cosines([one], [two])[0, 0])
+    spelled = alike(space, one, two)
     if one not in space.vocabulary or two not in space.vocabulary:
         return spelled
     a, b = (space.vectors[space.vocabulary.index(stem)].astype(float) for stem in (one, two))
@@ -206,7 +207,8 @@ def test_pairs_are_compared_as_by_loops(space: WordSpace, texts: list[str], bloc
     assert [each.tolist() for each in squares] == [learned[same].tolist(), spelled[same].tolist()]
     assert len(cells) == len(pairs)
     for (a, b), (found, turned) in zip(pairs, cells, strict=True):
-        assert np.array_equal(found, spelling_cosines(stems[a], stems[b]))
+        spelling = [[alike(space, one, two) for two in stems[b]] for one in stems[a]]
+        assert found == pytest.approx(np.array(spelling).reshape(found.shape), rel=1e-15)
         assert np.array_equal(found, turned)
 
 
@@ -222,7 +224,26 @@ def spelling_sum(space: WordSpace, stems: list[str]) -> dict[str, float]:
     """N-gram → its amount in the sum of spelling directions."""
     amounts: dict[str, float] = {}
     for stem in stems:
-        for gram in ngrams(stem):
-            part = space.rarity(stem) / math.sqrt(len(ngrams(stem)))
+        weights = gram_weights(space, stem)
+        length = math.sqrt(sum(weight**2 for weight in weights.values()))
+        for gram, weight in weights.items():
+            part = space.rarity(stem) / length * weight
             amounts[gram] = amounts.get(gram, 0.0) + part
     return amounts
+
+
+def gram_weights(space: WordSpace, stem: str) -> dict[str, float]:
+    """N-gram → its weight: half of its idf where many sentences have it, in 64ths."""
+    n, weights = space.idf.sentences, {}
+    for gram in ngrams(stem):
+        held = sum(count for s, count in space.idf.frequencies.items() if gram in ngrams(s))
+        rarity = math.log((1 + n) / (1 + min(held, n))) / 2
+        weights[gram] = round(64 * min(1.0, max(1 / 16, rarity))) / 64
+    return weights
+
+
+def alike(space: WordSpace, one: str, two: str) -> float:
+    """The cosine of two stems by their weighted n-grams."""
+    a, b = gram_weights(space, one), gram_weights(space, two)
+    squares = [sum(weight**2 for weight in weights.values()) for weights in (a, b)]
+    return sum(a[gram] * b.get(gram, 0.0) for gram in a) / math.sqrt(math.prod(squares))

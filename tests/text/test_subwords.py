@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firth.text.rarity import fit_idf
 from firth.text.subwords import gram_table, ngrams, spelling_cosines
 
 STEMS = st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=8, unique=True)
@@ -34,3 +35,18 @@ def test_related_forms_are_partly_alike_and_numbers_are_not() -> None:
     """*israel* and *israeli* share n-grams; 1984 and 1985 share none."""
     assert spelling_cosines(["israel"], ["israeli"])[0, 0] > 0.5
     assert spelling_cosines(["1984"], ["1985"])[0, 0] == 0
+
+
+def test_an_article_that_is_written_with_its_word_counts_less() -> None:
+    """What most sentences have says little; numbers keep their one n-gram."""
+    others = [3 * chr(code) for code in range(ord("b"), ord("y"))]
+    common = fit_idf([f"al{other} 1984" for other in others], "none").common_grams
+
+    def cosine(one: str, two: str, weights: object) -> float:
+        table = gram_table([one, two], weights)  # type: ignore[arg-type]
+        a, b = table.toarray()
+        return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+
+    assert cosine("alkitab", "alqalam", common) < 0.5 * cosine("alkitab", "alqalam", None)
+    assert cosine("alkitab", "kitab", common) > cosine("alkitab", "kitab", None)
+    assert cosine("1984", "1985", common) == 0

@@ -79,13 +79,13 @@ class StemTable:
 
     @cached_property
     def grams(self) -> sparse.csr_matrix:
-        """1 where a stem (row) has a character n-gram (column)."""
-        return gram_table(self.stems)
+        """Weight of a character n-gram (column) that a stem (row) has."""
+        return gram_table(self.stems, self.space.idf.common_grams)
 
     @cached_property
     def sizes(self) -> Floats:
-        """Number of n-grams of each stem, (u,)."""
-        sizes: Floats = np.diff(self.grams.indptr).astype(float)
+        """Sum of the squared weights of the n-grams of each stem, (u,)."""
+        sizes: Floats = np.asarray(self.grams.multiply(self.grams).sum(axis=1)).ravel()
         return sizes
 
     @cached_property

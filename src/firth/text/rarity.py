@@ -4,10 +4,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
+from firth.text.subwords import CommonGrams, common_grams
 from firth.text.words import language_of, stems, words
 
 IDF = "idf.json"
@@ -68,6 +72,12 @@ class Idf:
     def language(self) -> str:
         """ISO 639-1 code of the language, as far as the stemmer tells it; else `und`."""
         return language_of(self.stemmer)
+
+    @cached_property
+    def common_grams(self) -> CommonGrams:
+        """The n-grams that a large part of the sentences has, and their weights."""
+        counts = np.fromiter(self.frequencies.values(), float, len(self.frequencies))
+        return common_grams(list(self.frequencies), counts, self.sentences)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, repeated ones included."""
