@@ -76,10 +76,12 @@ def test_decomposed_text_has_the_same_normal_form() -> None:
 
 
 def test_stems_by_language() -> None:
-    """Snowball stems where it knows the language; elsewhere words stay."""
+    """Snowball stems where it knows the language, light ones in Arabic; elsewhere words stay."""
     assert stems(["sailing", "sails"], stemmer_of("en")) == ["sail", "sail"]
     assert stems(["häuser", "häusern"], stemmer_of("de")) == ["haus", "haus"]
     assert stems(["sailing"], stemmer_of("xx")) == ["sailing"]
+    arabic = words("والكتاب بالكتاب للكتاب كِتاب الكتابات")
+    assert stems(arabic, stemmer_of("ar")) == 5 * ["كتاب"]
 
 
 def test_removed_spans_leave_single_blanks() -> None:

@@ -3,7 +3,8 @@
 A word is a run of letters, combining marks and digits, so that vowel signs of Indic scripts do not
 cut it. Scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have
 no such words: there a word is each character, and each pair of neighboring characters. Stems come
-from Snowball (PyStemmer) where it knows the language.
+from Snowball (PyStemmer) where it knows the language; in Arabic, words are stripped of what is
+written with them (light10, Larkey et al. 2007).
 """
 
 import re
@@ -40,6 +41,11 @@ _ASCII = bytes(ord(c.lower()) if c.isascii() and c.isalnum() else 32 for c in ma
 """ASCII in lower case, with a blank for everything that is not part of a word."""
 _KNOWN_STEMS = 1 << 17
 
+_VOWEL_SIGNS = re.compile("[\u0640\u064b-\u0652\u0670]")
+_ARABIC_LETTERS = str.maketrans("آأإٱى", "ااااي")
+_ARABIC_PREFIX = re.compile("^و?(?:[وبكف]?ال|لل)(?=..)|^و(?=...)")
+"""*And*, and an article with or without a preposition."""
+_ARABIC_ENDINGS = ("ها", "ان", "ات", "ون", "ين", "يه", "ية", "ه", "ة", "ي")  # noqa: RUF001
 NO_STEMMER = "none"
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
@@ -204,5 +210,16 @@ def stems(words: Sequence[str], stemmer: str) -> list[str]:
 def _algorithm(stemmer: str) -> Callable[[str], str]:
     from Stemmer import Stemmer
 
+    stem = _arabic_stem if stemmer == "arabic" else Stemmer(stemmer, 0).stemWord
     # A corpus has a hundred times as many words as distinct ones, and a cache is faster than C.
-    return lru_cache(_KNOWN_STEMS)(Stemmer(stemmer, 0).stemWord)
+    return lru_cache(_KNOWN_STEMS)(stem)
+
+
+def _arabic_stem(word: str) -> str:
+    """Return an Arabic word without vowel signs, prefixes and endings; some letters are one."""
+    letters = _VOWEL_SIGNS.sub("", word).translate(_ARABIC_LETTERS)
+    stem = _ARABIC_PREFIX.sub("", letters)
+    for ending in _ARABIC_ENDINGS:
+        if stem.endswith(ending) and len(stem) - len(ending) >= 2:
+            stem = stem.removesuffix(ending)
+    return stem
