@@ -18,7 +18,6 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
 from firth.corpus.read import input_names, read_documents
 from firth.corpus.store import FILE, damage
-from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED, Tune, build_pretrained
 from firth.encoders.static import ENCODER, StaticEncoder, build_static
@@ -57,7 +56,7 @@ def build_encoder(run: Run) -> Outcome:
     """Write the static encoder of a run: learned word vectors and character n-grams."""
     settings = ["corpus", "distill", "scorer", "seed"]
     inputs = {"corpus": Corpus.open(run).digest}
-    reads = [TOKENIZER, WORDS, BLEND]
+    reads = [WORDS, BLEND]
     return run.build(ENCODER, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
 
 
@@ -70,7 +69,6 @@ def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
 def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome | None]]:
     """Return the stages of a run in the order in which they are built, and what builds each."""
     return {
-        TOKENIZER: lambda: build_tokenizer(run),
         WORDS: lambda: build_words(run),
         QUESTIONS: lambda: build_questions(run),
         PRETRAINED: lambda: build_pretrained(run, _tuning(run)),

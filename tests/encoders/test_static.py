@@ -99,13 +99,29 @@ def test_parts_that_do_not_belong_together_are_refused(folder: Path, edited: Edi
 # --- The vectors -------------------------------------------------------------------------------
 
 
-def test_pieces_can_spell_every_word_of_known_characters() -> None:
-    pieces = word_pieces(["ship", "\u00fcber"], {"sh": 5, "\u0120ship": 6, "er": 7})
-    assert {"s", "##s", "\u00fc", "##er", "sh"} <= {*pieces}
-    assert "ship" not in pieces
+def test_pieces_are_shared_beginnings_and_endings_and_spell_every_word() -> None:
+    known = [*(f"sail{end}" for end in ("ed", "er", "ing", "or", "s")), "\u00fcber"]
+    pieces = word_pieces(known)
+    assert {"sa", "sail", "s", "##s", "\u00fc", "##\u00fc"} <= {*pieces}
+    assert not {"saile", "##ing", "\u00fcb", "sails"} & {*pieces}, (
+        "fewer than five words share them"
+    )
     assert len(pieces) == len(set(pieces))
-    tokens = word_tokenizer(["ship", "\u00fcber", *pieces]).encode("shber shi\u00fcb").tokens
-    assert tokens == ["sh", "##b", "##er", "sh", "##i", "##\u00fc", "##b"]
+    tokens = word_tokenizer([*known, *pieces]).encode("sailor sailing sailores sibe").tokens
+    assert tokens == ["sailor", "sailing", "sailor", "##e", "##s", "s", "##i", "##b", "##e"]
+
+
+def test_an_unknown_word_is_similar_to_words_that_are_spelled_alike(words_run: Run) -> None:
+    texts = Corpus.open(words_run).texts(range(200))
+    others = sorted({word for text in texts for word in words(text)})
+    known = [*others, *(f"quartz{end}" for end in ("s", "ed", "ing", "master", "less", "ful"))]
+    pieces = word_pieces(known)
+    space = WordSpace.load(words_run.folder(WORDS)).unlearned()
+    vectors = static_from_words(space, 1.0, known, pieces, DistillSettings(), 1)
+    table = np.vstack((np.zeros_like(vectors[:1]), vectors))
+    encoder = StaticEncoder(table, word_tokenizer([*known, *pieces]), "")
+    alike, *cosines = encoder.encode(["quartzful", *others]) @ encoder.encode(["quartzsful"])[0]
+    assert alike > 0.3 > max(cosines)
 
 
 def test_random_directions_are_those_of_spelling() -> None:

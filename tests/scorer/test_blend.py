@@ -15,7 +15,6 @@ def test_the_defaults() -> None:
     assert default_blend(ModelKind.ONNX).word_weight == 0.15
     assert default_blend(ModelKind.ONNX, has_states=True).word_weight == 0.5
     assert not default_blend(None, alone=True).learned
-    assert default_blend(None, sentences=10**6).spelling_weight == 0.5
 
 
 def test_settings_override_the_choice(empty_run: Run) -> None:

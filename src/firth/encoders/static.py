@@ -4,7 +4,8 @@
 torch nor sentence-transformers is imported here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import open_tokenizer
 from firth.encoders.encoder import PretrainedEncoder
 from firth.encoders.folder import MODULES, PretrainedFiles, opened
 from firth.encoders.words import WordSpace
@@ -26,12 +26,12 @@ from firth.text.arrays import Floats, Singles
 from firth.text.marks import numbers_in, numerals_of
 from firth.text.rarity import fit_idf
 from firth.text.subwords import ngrams, runs
-from firth.text.words import NO_STEMMER, UNSPACED, stems, words
+from firth.text.words import NO_STEMMER, UNSPACED, stems
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=2)
+ENCODER = Stage("encoder", version=3)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
@@ -40,7 +40,11 @@ CONTINUED = "##"
 _TABLE, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _KEYS = ("embedding.weight", "embeddings")
 _CLASS = "sentence_transformers.models.StaticEmbedding"
-_DIMENSIONS, _LEAST_SENTENCES, _AXIS_SENTENCES = 512, 2, 20_000
+_DIMENSIONS, _AXIS_SENTENCES = 512, 20_000
+_LEAST_WORDS, _MOST_PIECES = 5, 40_000
+"""Words that share a piece, at least; and pieces that begin words, or continue them, at most."""
+_PIECE_WEIGHT = 1.8
+"""An unknown word in pieces has about a third of its n-grams; with this factor, its length."""
 _COLUMNS = 64
 """Dimensions of random directions that are made at once."""
 _TEXTS = 4_096
@@ -137,13 +141,13 @@ def build_static(
 ) -> Mapping[str, Any]:
     """Write the static encoder of a run into a folder, and return a summary.
 
-    It reads the corpus, its tokenizer, and the settings `seed`, `corpus` and `distill`.
+    It reads the corpus, and the settings `seed` and `distill`.
     """
     settings, corpus = run.settings.distill, Corpus.open(run)
     seed = derive_seed(run.settings.seed, "surrogate", "start")
     counts = fit_idf((text for batch in corpus.batches() for text in batch), NO_STEMMER).frequencies
-    known = frequent_words(counts, settings.vocabulary)
-    pieces = word_pieces(known, tokens_of(open_tokenizer(run)))
+    known = sorted(counts, key=lambda word: (-counts[word], word))[: settings.vocabulary]
+    pieces = word_pieces(known)
     with threadpool_limits(1, "blas"):
         vectors = static_from_words(space, spelling_weight, known, pieces, settings, seed)
         table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
@@ -172,15 +176,20 @@ def static_from_words(
 
     A word's vector is its stem's learned vector plus a random direction by spelling: the sum of one
     for each character n-gram. In the cosine of two sums, random directions agree only in what both
-    texts have. Pieces have n-grams too, so an unknown word is recognized in another sentence.
+    texts have. An unknown word is the sum of its pieces, which have n-grams too: so it is similar
+    to words that are spelled alike, known or not.
     """
     dimensions = settings.dimensions or _DIMENSIONS
     stemmed = stems(known, space.stemmer)
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
-    of_pieces = np.full(len(pieces), settings.subword_weight * lengths.max(initial=0.0), np.float32)
     # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.
     framed = [p.removeprefix(CONTINUED) if p.startswith(CONTINUED) else f"<{p}" for p in pieces]
     grams = [*map(ngrams, stemmed), *map(runs, framed)]
+    counts = np.array([len(some) for some in grams], np.float32)
+    # The more n-grams of a word a piece has, the longer its vector: as long as the rarest word's
+    # where it has as many as a word has on average.
+    share = np.sqrt(counts[len(known) :] / counts[: len(known)].mean())
+    of_pieces = np.float32(_PIECE_WEIGHT) * lengths.max(initial=0.0) * share
     vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     vectors *= np.float32(spelling_weight) * np.concatenate((lengths, of_pieces))[:, None]
     learned = space.learned(stemmed)
@@ -196,26 +205,23 @@ def static_from_words(
     return vectors
 
 
-def frequent_words(counts: Mapping[str, int], most: int) -> list[str]:
-    """Return the words of most sentences, at least 2 of them; equally frequent ones by alphabet."""
-    known = [word for word, count in counts.items() if count >= _LEAST_SENTENCES]
-    return sorted(known, key=lambda word: (-counts[word], word))[:most]
+def word_pieces(known: Sequence[str]) -> list[str]:
+    """Return pieces that spell unknown words, some for their beginning and some to continue them.
 
-
-def tokens_of(tokenizer: "Tokenizer") -> set[str]:
-    """Return the tokens of a byte-level tokenizer that are words or parts of words."""
-    read = (tokenizer.decode([number]).strip() for number in range(tokenizer.get_vocab_size()))
-    return {token for token in read if words(token) == [token]}
-
-
-def word_pieces(known: Sequence[str], tokens: Iterable[str]) -> list[str]:
-    """Return pieces that spell unknown words, each for the beginning of a word and continued.
-
-    They are tokens of the corpus's tokenizer, and every character of the known words.
+    They are beginnings and endings that some known words share, and every character.
     """
+    first, rest = Counter[str](), Counter[str]()
+    for word in known:
+        first.update(word[:end] for end in range(2, len(word)))
+        rest.update(word[start:] for start in range(1, len(word)))
+    characters = {character for word in known for character in word}
+    shared = [
+        {piece for piece, count in some.most_common(_MOST_PIECES) if count >= _LEAST_WORDS}
+        for some in (first, rest)
+    ]
+    begin, proceed = (sorted(pieces | characters) for pieces in shared)
     distinct = set(known)
-    pieces = sorted({*tokens} | {c for word in known for c in word})
-    return [*(p for p in pieces if p not in distinct), *(f"{CONTINUED}{p}" for p in pieces)]
+    return [*(p for p in begin if p not in distinct), *(f"{CONTINUED}{p}" for p in proceed)]
 
 
 def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int) -> Singles:

@@ -159,8 +159,6 @@ class DistillSettings(Section):
     """static: words that have a vector."""
     number_weight: Positive = 2.0
     """static: factor by which vectors of numbers are longer."""
-    subword_weight: NonNegative = 0.6
-    """static: length of the vector of a piece of an unknown word; the rarest word has 1."""
     layers: Count = 4
     """transformer: number of layers."""
     max_tokens: Annotated[int, Field(ge=4)] = 128

@@ -33,12 +33,9 @@ from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
 
-BLEND = Stage("blend", version=3)
+BLEND = Stage("blend", version=4)
 ENCODED_QUESTIONS = 500
 """Questions that decide about an encoder, at most; it takes a thousand times as long for each."""
-_MANY_SENTENCES = 300_000
-"""From so many on, learned vectors count more: measured on STSb dev and STS12 with 0.48M sentences.
-"""
 _FILE = "blend.json"
 
 
@@ -110,9 +107,7 @@ def open_blended_encoder(run: Run) -> Encoder:
     return open_run_encoder(run, settings.normalize or _stored(run)["normalize"])
 
 
-def default_blend(
-    kind: ModelKind | None, has_states: bool = False, alone: bool = False, sentences: int = 0
-) -> Blend:
+def default_blend(kind: ModelKind | None, has_states: bool = False, alone: bool = False) -> Blend:
     """Return the default weights of an encoder.
 
     One that was trained for sentences needs less of the alignment, unless it has states of words.
@@ -122,14 +117,9 @@ def default_blend(
         kind: Kind of the pretrained encoder; None for sums of the run's word vectors.
         has_states: Whether the encoder reads words in their sentences.
         alone: Whether few sentences of the corpus have a neighbor.
-        sentences: Sentences of the corpus; from many of them, more is learned of words.
     """
     less = kind not in (None, ModelKind.CAUSAL_LM) and not has_states
-    return Blend(
-        word_weight=0.15 if less else 0.5,
-        spelling_weight=0.5 if sentences >= _MANY_SENTENCES else 0.8,
-        learned=not alone,
-    )
+    return Blend(word_weight=0.15 if less else 0.5, learned=not alone)
 
 
 def build_blend(run: Run) -> Outcome:
@@ -164,7 +154,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         normalized, decisions = _normalization(opened, questions, run.settings.seed)
         kind = ModelKind(run.manifest(PRETRAINED).summary["kind"])
         has_states = opened.word_states is not None
-    chosen = default_blend(kind, has_states, stand_alone(corpus), len(corpus))
+    chosen = default_blend(kind, has_states, stand_alone(corpus))
     write_json(workspace / _FILE, {"chosen": asdict(chosen), "normalize": normalized})
     reasons = [f"{name} {reason}" for name, reason in decisions.items()]
     return {"normalize": normalized, "message": "; ".join([f"weights: {chosen}", *reasons])}

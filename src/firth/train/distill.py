@@ -84,7 +84,7 @@ def distill(
         )
 
     def prepare() -> None:
-        if settings.base in ("static", "transformer"):
+        if settings.base == "transformer":
             build_tokenizer(opened)
         build_questions(opened)
         build_teacher(opened)
@@ -133,7 +133,7 @@ class Plan:
 def build_student(run: Run) -> Outcome:
     """Bring the stage of the student up to date; see `distill`."""
     settings = run.settings.distill
-    made = {"static": [WORDS, BLEND, TOKENIZER], "transformer": [TOKENIZER], "layers": [PRETRAINED]}
+    made = {"static": [WORDS, BLEND], "transformer": [TOKENIZER], "layers": [PRETRAINED]}
     scorer = Scorer.reads(run) if settings.teacher is None else ()
     reads = dict.fromkeys([QUESTIONS, TEACHER, *made.get(settings.base, []), *scorer])
     inputs = {"corpus": Corpus.open(run).digest, **teacher_inputs(run)}
