@@ -154,8 +154,8 @@ def main() -> None:
     for name in ("printed", "run", "causal"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=80)
-    parser.add_argument("--causal-pairs", type=int, default=40)
+    parser.add_argument("--pairs", type=int, default=60)
+    parser.add_argument("--causal-pairs", type=int, default=30)
     given = parser.parse_args()
     run = Run.open(given.run)
     chosen: dict[str, Weights] = {}
