@@ -33,9 +33,9 @@ from firth.run.run import Run
 from firth.text.arrays import Floats
 
 SEED = 13
-SMALL, LARGE, CAUSAL = 16, 32, 8
+SMALL, LARGE, CAUSAL = 8, 16, 8
 """|C_s| of the rows as printed, of those with more contexts, and with the language model."""
-ALONE = (4, 8, 16, 32, 100, 500)
+ALONE = (4, 8, 16, 100, 500)
 COHERENCE = Weights(coherence=1, sentence=0, left=0, right=0)
 COMMAND = "python benchmarks/paper.py printed kb smollm2 --data-dir DATA"
 ONES = Weights()
@@ -154,8 +154,8 @@ def main() -> None:
     for name in ("printed", "run", "causal"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--causal-pairs", type=int, default=30)
+    parser.add_argument("--pairs", type=int, default=120)
+    parser.add_argument("--causal-pairs", type=int, default=40)
     given = parser.parse_args()
     run = Run.open(given.run)
     chosen: dict[str, Weights] = {}
@@ -163,7 +163,6 @@ def main() -> None:
     few = sample("dev", given.causal_pairs, given.data_dir)
 
     of_dev = rows_of(dev, given.printed, given.run, chosen)
-    language = fits_of(few, given.causal, CAUSAL, pmi=True)
     of_test = rows_of(test, given.printed, given.run, chosen)
     sizes = {"more contexts": LARGE, "all three": LARGE, "Dice": None, "tf-idf of stems": None}
     rows: dict[str, list[Cell]] = {
@@ -172,9 +171,11 @@ def main() -> None:
     columns = ["", "contexts", "STSb dev", "STSb test"]
     record("paper", columns, rows, command=COMMAND, data=described(run, dev, test), seed=SEED)
 
-    large, alike = fits_of(dev, given.run, LARGE, pmi=True), scaled(language, ALIKE)
+    large = fits_of(dev, given.run, LARGE, pmi=True)
     additive = dict(zip(ALONE, by_coherence(dev, given.printed, "cosine"), strict=True))
     bilinear = dict(zip(ALONE, by_coherence(dev, given.run, "centered"), strict=True))
+    language = fits_of(few, given.causal, CAUSAL, pmi=True)
+    alike = scaled(language, ALIKE)
     contexts: dict[str, list[Cell]] = {}
     for size in ALONE:
         of_run = figure(large, "centered", size, chosen["best"]) if size <= LARGE else None
