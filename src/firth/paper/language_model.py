@@ -70,7 +70,7 @@ class Forest:
     def add(self, parent: int, tokens: Tokens, *, wanted: bool = True) -> int:
         """Return the node of `tokens` after `parent`, which is made if there is none.
 
-        An empty segment has log-likelihood 0. One that is not `wanted` is read, but not scored.
+        One that is not `wanted` is read, but not scored. An empty segment has log-likelihood 0.
         """
         node = self._nodes.setdefault((parent, tokens), len(self.tokens))
         if node == len(self.tokens):

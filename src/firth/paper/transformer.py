@@ -192,12 +192,7 @@ class _Layer(nn.Module):
 
 
 class ContextTransformer(nn.Module):
-    """Generates a missing part from the parts around it; input and output embeddings are tied.
-
-    Args:
-        shape: Sizes.
-        dropout: Rate at embeddings and in every residual branch.
-    """
+    """Generates a missing part from the parts around it; input and output embeddings are tied."""
 
     def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
         super().__init__()
@@ -246,11 +241,7 @@ class ContextTransformer(nn.Module):
     def decode(self, given: Packed, memory: Memory, targets: Tensor) -> Prediction:
         """Predict the next tokens.
 
-        Args:
-            given: Decoder inputs: `<s>` and all tokens but the last, with the sentence position of
-                the part to generate.
-            memory: The given parts.
-            targets: The true next tokens, (t,).
+        `given` are `<s>` and all tokens but the last; `targets` (t,) are the true next tokens.
         """
         x, longest = self._embed(given), given.longest
         causal = torch.ones(longest, longest, dtype=torch.bool, device=x.device).tril()
@@ -300,15 +291,8 @@ def next_token_scores(
 ) -> Tensor:
     """Return log softmax(W h + b) at each target, float32 of shape (m,).
 
-    The vocabulary is passed in slices that stay in the cache of the processor. Sums are float32 in
-    any number format.
-
-    Args:
-        states: h, (t, d).
-        targets: Ids of the next tokens, (m,).
-        weight: W, (vocabulary, d).
-        bias: b, (vocabulary,).
-        rows: The state before each target, (m,); by default the one at the same index.
+    `states` h are (t, d), and `rows` (m,) those before each target, by default in order. Slices of
+    the vocabulary stay in the cache of the processor. Sums are float32 in any number format.
     """
     if not len(targets):
         return states.new_zeros(0, dtype=torch.float32)
@@ -387,8 +371,7 @@ class _MixtureLoss(torch.autograd.Function):
 def mixture_loss(model: ContextTransformer, prediction: Prediction, targets: Tensor) -> Tensor:
     """Return the mean of −log p over the targets, for training.
 
-    The logits of a batch, a hundred times larger than all else, are never held at once. Products
-    are bfloat16 under autocast, else in the number format of the states.
+    The logits of a batch are never held at once. Products are bfloat16 under autocast.
     """
     kind, dtype = targets.device.type, prediction.states.dtype
     if torch.is_autocast_enabled(kind):

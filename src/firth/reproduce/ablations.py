@@ -51,12 +51,7 @@ FULL = "Full"
 
 @dataclass(frozen=True, eq=False)
 class Rated:
-    """The rated pairs of an ablation.
-
-    Attributes:
-        data: STSb test, or a random sample of it.
-        seed: Decides the resamples.
-    """
+    """The rated pairs of an ablation: STSb test, or a sample. The seed decides the resamples."""
 
     data: EvaluationSet
     seed: int
@@ -88,11 +83,7 @@ class Rated:
 class Fits:
     """The terms of Eq. 3 of rated pairs, over shortlists of contexts, and what is cut from them.
 
-    Args:
-        rated: The pairs.
-        run: A run with the stages that Origin reads.
-        contexts: Largest |C_s|.
-        selection: `two-step`, whose shortlists are twice as long, or `random`.
+    `contexts` is the largest |C_s|. Shortlists are twice as long; random ones are not.
     """
 
     def __init__(self, rated: Rated, run: Run, contexts: int, selection: str = "two-step") -> None:

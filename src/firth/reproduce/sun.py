@@ -32,12 +32,7 @@ _REMARK = (
 
 
 def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairScorer]:
-    """Return row → model: those of the paper, and those of the run.
-
-    Args:
-        request: The run is optional.
-        paper: Row → name of the model that the paper compares with.
-    """
+    """Return row → model: those that the paper compares with (`paper`), and those of the run."""
     rows: dict[str, str | PairScorer] = dict(paper)
     rows |= {"tf-idf": "baseline:tfidf", "Dice": "baseline:dice"}
     run = request.given
@@ -67,10 +62,7 @@ def starts(request: Request) -> dict[str, str]:
     """Return name → encoder to fine-tune: the settings', else the run's Surrogate or encoder.
 
     Only what was distilled from this Origin is named `DISTILLED`, and compared with the paper's
-    Surrogate.
-
-    Raises:
-        InputError: There is none.
+    Surrogate. Where there is none, it is an `InputError`.
     """
     if names := request.settings.start:
         return {"/".join(Path(name).parts[-2:]): name for name in names}
@@ -90,15 +82,9 @@ def starts(request: Request) -> dict[str, str]:
 def tuned(
     request: Request, start: str, encoder: str, what: str, data: str | Path, **given: Any
 ) -> str:
-    """Fine-tune an encoder, or reuse it; return the folder.
+    """Fine-tune an encoder, or reuse it, and return the folder, which the run keeps.
 
-    Args:
-        request: Its run keeps the model.
-        start: Name of the encoder.
-        encoder: Folder or hub name.
-        what: Name of the training, as a folder.
-        data: Set or file that is learned from.
-        given: `objective` of `firth.train.finetune.finetune`.
+    `start` and `what` name the folder; `data` is a set or a file, and `given` has the objective.
     """
     from firth.train.finetune import finetune
 
@@ -118,14 +104,8 @@ def measured(
 ) -> Findings:
     """Measure models on sets, each by its usual metric; several sets have a mean too.
 
-    Args:
-        request: Its sample and seed are used.
-        rows: Row → model.
-        sets: Sets; those that are missing become notes.
-        figures: Row → set → published figure. Rows that are not measured are added.
-
-    Raises:
-        InputError: No set is there.
+    `figures` are row → set → published figure; rows that are not measured are added. Sets that are
+    missing become notes; where all are, it is an `InputError`.
     """
     there: list[EvaluationSet] = []
     notes, sample = [], request.settings.sample
