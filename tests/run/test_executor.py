@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from time import monotonic, sleep
@@ -41,7 +40,7 @@ class Roots:
                 os.kill(os.getpid(), signal.SIGKILL)
             if number < 0:
                 raise InputError(f"{number}: expected no negative number")
-            return number**0.5, os.getpid(), os.environ.get("FIRTH_WORKER")
+            return number**0.5, os.getpid(), *map(os.environ.get, ("FIRTH_WORKER", "FIRTH_DEVICE"))
 
         return root
 """
@@ -102,10 +101,10 @@ def test_processes_keep_the_order_and_take_items_as_there_is_room(
     first = next(results)
     assert len(taken) == 6, "three for each of two processes"
     made = [first, *results]
-    assert [root for root, _, _ in made] == [n**0.5 for n in range(20)]
-    assert os.getpid() not in {process for _, process, _ in made}
-    assert len({(process, number) for _, process, number in made}) <= 2
-    assert {number for _, _, number in made} <= {"0", "1"}
+    assert [root for root, *_ in made] == [n**0.5 for n in range(20)]
+    assert os.getpid() not in {process for _, process, *_ in made}
+    assert len({(process, number) for _, process, number, _ in made}) <= 2
+    assert {number for _, _, number, _ in made} <= {"0", "1"}
     assert list(Processes(2).map(roots(tmp_path), [])) == []
 
 
@@ -116,7 +115,7 @@ def test_a_killed_process_is_replaced(
     numbers = [4, 666, 9, 16, 25, 36, 49, 64]
     made = list(Processes(2).map(roots(tmp_path, deaths=2), numbers))
     assert len(list(tmp_path.iterdir())) == 2, "the premise: two were killed"
-    assert [root for root, _, _ in made] == [n**0.5 for n in numbers]
+    assert [root for root, *_ in made] == [n**0.5 for n in numbers]
     assert capfd.readouterr() == ("", "")
 
 
@@ -147,7 +146,7 @@ from firth.run.executor import Processes
 from roots_of_numbers import Roots
 
 if __name__ == "__main__":
-    for _, process, _ in Processes(2).map(Roots(Path("."), 0), iter(range(10**9))):
+    for _, process, *_ in Processes(2).map(Roots(Path("."), 0), iter(range(10**9))):
         print(process, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -175,13 +174,13 @@ def test_processes_end_with_their_parent(roots: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster(roots: Any) -> Iterator[Any]:
     """A Ray cluster of this machine with two workers; more machines can be added, and lost."""
     pytest.importorskip("ray")
     ray = module._import_ray()
     from ray.cluster_utils import Cluster
 
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Workers lack this file.
+    ray.cloudpickle.register_pickle_by_value(sys.modules[roots.__module__])
     # A lost machine is noticed within a second or two, not fifteen.
     health = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
               "health_check_failure_threshold": 3}  # fmt: skip
@@ -195,35 +194,7 @@ def cluster() -> Iterator[Any]:
     shutil.rmtree(session, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class Working:
-    """Gives a number back, with the process, the machine, its GPUs and its device.
-
-    -1 is refused; 666 kills its worker, the first `deaths` times (`folder` counts them).
-    """
-
-    folder: Path
-    deaths: int = 0
-
-    def open(self) -> Callable[[int], tuple[int, int, str, str, str]]:
-        import ray
-
-        machine = ray.get_runtime_context().get_node_id()
-
-        def work(number: int) -> tuple[int, int, str, str, str]:
-            sleep(0.02)
-            if number == 666 and len(list(self.folder.iterdir())) < self.deaths:
-                (self.folder / str(os.getpid())).touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            if number < 0:
-                raise InputError(f"{number}: expected no negative number")
-            gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-            return number, os.getpid(), machine, gpus, os.environ["FIRTH_DEVICE"]
-
-        return work
-
-
-def test_a_cluster_keeps_the_order(cluster: Any, tmp_path: Path) -> None:
+def test_a_cluster_keeps_the_order(cluster: Any, roots: Any, tmp_path: Path) -> None:
     """Items are taken as there is room; several workers do them, and none is this process."""
     taken: list[int] = []
 
@@ -232,27 +203,27 @@ def test_a_cluster_keeps_the_order(cluster: Any, tmp_path: Path) -> None:
             taken.append(number)
             yield number
 
-    results = Ray().map(Working(tmp_path), items())
+    results = Ray().map(roots(tmp_path), items())
     first = next(results)
     assert len(taken) == 6, "three for each of two workers"
     made = [first, *results]
-    assert [number for number, *_ in made] == list(range(30))
+    assert [root for root, *_ in made] == [n**0.5 for n in range(30)]
     assert os.getpid() not in {process for _, process, *_ in made}
     assert {device for *_, device in made} == {"cpu"}
-    assert list(Ray().map(Working(tmp_path), [])) == []
+    assert list(Ray().map(roots(tmp_path), [])) == []
 
 
 def test_a_killed_worker_of_a_cluster_is_replaced(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, roots: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another does its item; an item that always kills ends the work after the ones before it."""
     numbers = [1, 2, 666, 3, 4, 5]
-    made = list(Ray().map(Working(tmp_path, deaths=1), numbers))
+    made = list(Ray().map(roots(tmp_path, deaths=1), numbers))
     assert len(list(tmp_path.iterdir())) == 1, "the premise: one was killed"
-    assert [number for number, *_ in made] == numbers
+    assert [root for root, *_ in made] == [n**0.5 for n in numbers]
     monkeypatch.setattr(module, "RETRIES", 1)
-    results = Ray().map(Working(tmp_path, deaths=99), numbers)
-    assert [next(results)[0], next(results)[0]] == [1, 2]
+    results = Ray().map(roots(tmp_path, deaths=99), numbers)
+    assert [next(results)[0], next(results)[0]] == [1, 2**0.5]
     with pytest.raises(InputError, match="failed 2 times"):
         next(results)
 

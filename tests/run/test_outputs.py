@@ -96,15 +96,6 @@ def test_files_of_the_user_are_never_replaced(tmp_path: Path, force: bool) -> No
     assert names(tmp_path) == ["file", "mine", "results", "site"]
 
 
-def test_files_in_a_workspace_are_not_removed(tmp_path: Path) -> None:
-    """Nobody knows who put them there."""
-    (tmp_path / ".out.work").mkdir()
-    (tmp_path / ".out.work" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="did not write"):
-        write(tmp_path / "out")
-    assert (tmp_path / ".out.work" / "thesis.txt").read_text() == "mine"
-
-
 def test_stopped_work_is_continued_by_the_same_request(tmp_path: Path) -> None:
     """Another request starts from nothing; so does one that was refused."""
     seen: list[bool] = []
