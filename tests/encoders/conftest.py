@@ -145,10 +145,7 @@ def tiny_onnx(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     from onnx import TensorProto, helper, numpy_helper
 
     rng = np.random.default_rng(2)
-    arrays = {
-        "table": rng.standard_normal((60, 16)),
-        "matrix": rng.standard_normal((16, 16)) / 4,
-    }
+    arrays = {"table": rng.standard_normal((60, 16)), "matrix": rng.standard_normal((16, 16)) / 4}
     constants = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in arrays.items()]
     axes = [numpy_helper.from_array(np.array([n]), name) for name, n in (("one", 1), ("two", 2))]
     nodes = [

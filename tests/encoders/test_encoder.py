@@ -6,12 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.encoders.encoder import (
-    Normalized,
-    PretrainedEncoder,
-    StatesOfWords,
-    by_length,
-)
+from firth.encoders.encoder import Normalized, PretrainedEncoder, StatesOfWords, by_length
 from firth.text.arrays import Floats, Ints, Singles
 
 

@@ -11,10 +11,7 @@ from tests.encoders.conftest import TEXTS
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from firth.encoders import language_model
-from firth.encoders.language_model import (
-    LanguageModelEncoder,
-    open_causal_lm,
-)
+from firth.encoders.language_model import LanguageModelEncoder, open_causal_lm
 from firth.encoders.pretrained import open_encoder
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import EncoderSettings

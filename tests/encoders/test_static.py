@@ -27,7 +27,7 @@ from firth.run.run import Run
 from firth.run.settings import DistillSettings
 from firth.text.arrays import Floats, Singles
 from firth.text.rarity import Idf
-from firth.text.subwords import ngrams, spelling_cosines
+from firth.text.subwords import gram_table, spelling_cosines
 from firth.text.words import words
 
 KNOWN = ["ship", "harbor", "i", "\u00fcber", "b52", "snake", "\u0939\u093f"]
@@ -127,7 +127,7 @@ def test_an_unknown_word_is_similar_to_words_that_are_spelled_alike(words_run: R
 def test_random_directions_are_those_of_spelling() -> None:
     """With many dimensions their cosines are those of n-grams, and their lengths 1."""
     stems = ["israel", "israeli", "sail", "1984", "1985", "harbor"]
-    vectors = random_directions([ngrams(stem) for stem in stems], 1 << 14, seed=1)
+    vectors = random_directions(gram_table(stems), 1 << 14, seed=1)
     np.testing.assert_allclose(vectors @ vectors.T, spelling_cosines(stems, stems), atol=0.04)
 
 
@@ -183,7 +183,10 @@ def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_p
     lengths = 0.5 * np.array([space.rarity(stem) for stem in distinct])
     learned = space.learned(distinct)
     products = learned @ learned.T
-    products += np.outer(lengths, lengths) * spelling_cosines(distinct, distinct)
+    grams = gram_table(distinct, space.idf.common_grams)
+    spelled = (grams @ grams.T).toarray()
+    spelled /= np.sqrt(np.outer(np.diag(spelled), np.diag(spelled)))
+    products += np.outer(lengths, lengths) * spelled
     gram = has @ products @ has.T
     expected = gram / np.sqrt(np.outer(np.diag(gram), np.diag(gram)))
     assert np.std(expected) > 0.1, "premise: there is an order to agree on"

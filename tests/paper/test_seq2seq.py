@@ -89,9 +89,7 @@ def test_words_that_are_given_are_likelier(seq2seq: Seq2Seq) -> None:
     assert logs[0] > logs[1]
 
 
-def test_loss_and_gradients_are_those_of_the_plain_mixture(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_loss_and_gradients_are_those_of_the_plain_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sliced loss equals −log of the mixture written out, and so do all its gradients."""
     monkeypatch.setattr("firth.paper.transformer._LOSS_ROWS", 3)
     torch.manual_seed(0)

@@ -86,8 +86,7 @@ def test_a_tail_is_extrapolated_where_scores_are_few() -> None:
 
 
 @given(
-    st.lists(st.integers(0, 6), min_size=1, max_size=12),
-    st.sampled_from((RANDOM, SAME_DOCUMENT)),
+    st.lists(st.integers(0, 6), min_size=1, max_size=12), st.sampled_from((RANDOM, SAME_DOCUMENT))
 )
 def test_drawn_pairs_are_of_their_kind(lengths: list[int], kind: str) -> None:
     """Two different sentences: of any documents, or of one."""

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.search.near import (
-    NEAR,
-    Pairs,
-    WordTable,
-    similar_pairs,
-)
+from firth.search.near import NEAR, Pairs, WordTable, similar_pairs
 from firth.text.words import normal_form
 
 TEXT = st.lists(st.sampled_from("abcde"), max_size=9).map(" ".join)

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.text.sentences import (
-    MAX_CHARACTERS,
-    MAX_WORDS,
-    cut,
-    split_paragraphs,
-    split_sentences,
-)
+from firth.text.sentences import MAX_CHARACTERS, MAX_WORDS, cut, split_paragraphs, split_sentences
 
 PIECES = (
     *("Dr. ", " e.g. ", "i.i.d. and ", "U.S. ", "The ship", "left", "Ünï ", "你好。", "3.5 "),

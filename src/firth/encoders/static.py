@@ -25,13 +25,14 @@ from firth.run.stage import Stage
 from firth.text.arrays import Floats, Singles
 from firth.text.marks import numbers_in, numerals_of
 from firth.text.rarity import fit_idf
-from firth.text.subwords import ngrams, runs
+from firth.text.subwords import gram_table
 from firth.text.words import NO_STEMMER, UNSPACED, stems
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=3)
+ENCODER = Stage("encoder", version=4)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
@@ -184,14 +185,15 @@ def static_from_words(
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.
     framed = [p.removeprefix(CONTINUED) if p.startswith(CONTINUED) else f"<{p}" for p in pieces]
-    grams = [*map(ngrams, stemmed), *map(runs, framed)]
-    counts = np.array([len(some) for some in grams], np.float32)
+    grams = gram_table(stemmed, space.idf.common_grams, framed)
+    counts = np.asarray(grams.multiply(grams).sum(axis=1)).ravel()
     # The more n-grams of a word a piece has, the longer its vector: as long as the rarest word's
     # where it has as many as a word has on average.
     share = np.sqrt(counts[len(known) :] / counts[: len(known)].mean())
-    of_pieces = np.float32(_PIECE_WEIGHT) * lengths.max(initial=0.0) * share
+    of_pieces = _PIECE_WEIGHT * lengths.max(initial=0.0) * share
     vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
-    vectors *= np.float32(spelling_weight) * np.concatenate((lengths, of_pieces))[:, None]
+    lengths = np.concatenate((lengths, of_pieces)).astype(np.float32)
+    vectors *= np.float32(spelling_weight) * lengths[:, None]
     learned = space.learned(stemmed)
     if learned.shape[1] > dimensions:
         learned = learned @ principal_axes(learned)[:, :dimensions]
@@ -224,20 +226,22 @@ def word_pieces(known: Sequence[str]) -> list[str]:
     return [*(p for p in begin if p not in distinct), *(f"{CONTINUED}{p}" for p in proceed)]
 
 
-def random_directions(grams: Sequence[Sequence[str]], dimensions: int, seed: int) -> Singles:
-    """Return sums of one random direction for each n-gram, (len(grams), d), of length about 1."""
+def random_directions(grams: "csr_matrix", dimensions: int, seed: int) -> Singles:
+    """Return weighted sums of one random direction for each n-gram, (n, d), of length about 1.
+
+    Args:
+        grams: Weights of n-grams (columns), (n, m).
+        dimensions: d.
+        seed: Of the random directions.
+    """
     from scipy import sparse
 
-    numbers = {gram: n for n, gram in enumerate(sorted({gram for some in grams for gram in some}))}
-    counts = np.array([len(some) for some in grams], np.int64)
-    columns = np.fromiter((numbers[gram] for some in grams for gram in some), np.int64)
-    parts = np.repeat(1 / np.sqrt(counts * dimensions), counts).astype(np.float32)
-    bounds = np.concatenate(([0], np.cumsum(counts)))
-    table = sparse.csr_matrix((parts, columns, bounds), shape=(len(grams), len(numbers)))
-    sums, rng = np.empty((len(grams), dimensions), np.float32), np.random.default_rng(seed)
+    squares = np.asarray(grams.multiply(grams).sum(axis=1)).ravel()
+    table = (sparse.diags(1 / np.sqrt(squares * dimensions)) @ grams).astype(np.float32).tocsr()
+    sums, rng = np.empty((grams.shape[0], dimensions), np.float32), np.random.default_rng(seed)
     for start in range(0, dimensions, _COLUMNS):
         wide = min(_COLUMNS, dimensions - start)
-        sums[:, start : start + wide] = table @ rng.standard_normal((len(numbers), wide), "f4")
+        sums[:, start : start + wide] = table @ rng.standard_normal((grams.shape[1], wide), "f4")
     return sums
 
 

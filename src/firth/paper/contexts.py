@@ -118,11 +118,7 @@ def choose(
 
 
 def choose_diverse(
-    fits: Floats,
-    chunks: Ints,
-    preceding: Sequence[frozenset[str]],
-    size: int,
-    max_jaccard: float,
+    fits: Floats, chunks: Ints, preceding: Sequence[frozenset[str]], size: int, max_jaccard: float
 ) -> Ints:
     """Return the indices of the best fits that are not similar to one another, best first.
 

@@ -9,14 +9,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import Candidates, choose
-from firth.paper.fits import (
-    TERMS,
-    ContextFit,
-    ContextSet,
-    PairProfile,
-    Terms,
-    contributions,
-)
+from firth.paper.fits import TERMS, ContextFit, ContextSet, PairProfile, Terms, contributions
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import Generator

@@ -53,11 +53,7 @@ def kept_contexts(
 
 
 def similarities_of(
-    fits: Sequence[PairProfile],
-    kept: Sequence[Kept],
-    size: int,
-    weights: Weights,
-    measure: Measure,
+    fits: Sequence[PairProfile], kept: Sequence[Kept], size: int, weights: Weights, measure: Measure
 ) -> Floats:
     """Return Eq. 4 over the first `size` contexts of each set in `kept`, (n,)."""
     pairs = zip(fits, kept, strict=True)

@@ -9,22 +9,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.corpus.corpus import Context
-from firth.paper.tokens import (
-    ALL_ROLES,
-    Generator,
-    Pairs,
-    PartReader,
-    Role,
-    Tokens,
-    Triple,
-)
-from firth.paper.transformer import (
-    ContextTransformer,
-    Memory,
-    Packed,
-    Prediction,
-    mixture_scores,
-)
+from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens, Triple
+from firth.paper.transformer import ContextTransformer, Memory, Packed, Prediction, mixture_scores
 from firth.text.arrays import Floats, Singles
 
 _BLOCK = 1024

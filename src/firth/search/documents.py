@@ -212,11 +212,7 @@ class Reuse(Sequence[DocumentPair]):
 
 
 def compare_documents(
-    run: str | Path | Run,
-    a: Given,
-    b: Given,
-    *,
-    threshold: float | None = None,
+    run: str | Path | Run, a: Given, b: Given, *, threshold: float | None = None
 ) -> Comparison:
     """Align the sentences of two documents, and say how much of each is in the other.
 

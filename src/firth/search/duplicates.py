@@ -19,13 +19,7 @@ from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import UNMATCHED, Calibration
-from firth.search.documents import (
-    RATE,
-    SomeVectors,
-    check_threshold,
-    find_reuse,
-    selected,
-)
+from firth.search.documents import RATE, SomeVectors, check_threshold, find_reuse, selected
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, WordTable, similar_pairs

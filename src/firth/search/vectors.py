@@ -50,11 +50,7 @@ class Encoded:
 
 
 def encode_file(
-    file: str | Path,
-    out: str | Path,
-    model: str,
-    precision: str = "float32",
-    force: bool = False,
+    file: str | Path, out: str | Path, model: str, precision: str = "float32", force: bool = False
 ) -> Encoded:
     """Write the unit vector of each document of a file, and the ids to `OUT.ids.jsonl`.
 

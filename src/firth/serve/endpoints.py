@@ -83,11 +83,7 @@ def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
 def search(model: Model, request: schemas.SearchRequest) -> Plain:
     """Search sentences or documents."""
     hits = model.search(
-        request.query,
-        top=request.top,
-        mode=request.mode,
-        unit=request.unit,
-        where=request.where,
+        request.query, top=request.top, mode=request.mode, unit=request.unit, where=request.where
     )
     return {"query": request.query, **hits.as_dict()}
 
@@ -118,11 +114,7 @@ def compare(model: Model, request: schemas.CompareRequest) -> Plain:
 def documents(model: Model, request: schemas.DocumentsRequest) -> Plain:
     """List documents, a page at a time."""
     corpus, wanted = Corpus.open(model.run, "all"), request.query.casefold()
-    ids, titles, dates = (
-        corpus.document_ids(),
-        corpus.document_titles(),
-        corpus.document_dates(),
-    )
+    ids, titles, dates = (corpus.document_ids(), corpus.document_titles(), corpus.document_dates())
     chosen = [
         number
         for number, names in enumerate(zip(ids, titles, strict=True))
@@ -170,10 +162,7 @@ def describe_run(model: Model, _: schemas.Nothing) -> Plain:
 def check(model: Model, _: schemas.Nothing) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
     comparison = _comparison(model.path)
-    return {
-        "verdict": verdict(comparison),
-        "comparison": comparison and comparison.as_dict(),
-    }
+    return {"verdict": verdict(comparison), "comparison": comparison and comparison.as_dict()}
 
 
 def encode(vectors: Singles, _: schemas.EncodeRequest) -> Plain:

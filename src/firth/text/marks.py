@@ -18,10 +18,7 @@ from firth.text.pairs import TextPair
 from firth.text.words import words
 
 _TABLE = {
-    "da": (
-        "to tre fire fem seks syv otte ni ti elleve tolv",
-        "ikke aldrig ingen intet uden",
-    ),
+    "da": ("to tre fire fem seks syv otte ni ti elleve tolv", "ikke aldrig ingen intet uden"),
     "de": (
         "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
         "nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne kaum",
@@ -58,10 +55,7 @@ _TABLE = {
         "два три четыре пять шесть семь восемь девять десять",
         "не никогда нет никто ничто без ни",
     ),
-    "sv": (
-        "två tre fyra fem sex sju åtta nio tio elva tolv",
-        "inte aldrig ingen inget utan",
-    ),
+    "sv": ("två tre fyra fem sex sju åtta nio tio elva tolv", "inte aldrig ingen inget utan"),
 }
 """By ISO 639-1 code: numerals from two on, and negations."""
 _NOUNS_WITH_CAPITALS = ("de", "lb")

@@ -53,23 +53,25 @@ def ngrams(stem: str) -> tuple[str, ...]:
         ('<b52>',)
     """
     framed = f"<{stem}>"
-    return (framed,) if any(c.isdigit() for c in stem) else runs(framed)
-
-
-def runs(text: str) -> tuple[str, ...]:
-    """Return the distinct runs of 3 to 5 characters of a text; a shorter text is its only run."""
+    if any(c.isdigit() for c in stem):
+        return (framed,)
     lengths = range(SHORTEST, LONGEST + 1)
-    grams = (text[i : i + n] for n in lengths for i in range(len(text) - n + 1))
+    grams = (framed[i : i + n] for n in lengths for i in range(len(framed) - n + 1))
     # Interned: the n-grams of many stems are kept, and most of them occur in many stems.
-    return tuple(dict.fromkeys(map(sys.intern, grams))) or (text,)
+    return tuple(dict.fromkeys(map(sys.intern, grams))) or (framed,)
 
 
-def gram_table(stems: Sequence[str], common: CommonGrams | None = None) -> sparse.csr_matrix:
+def gram_table(
+    stems: Sequence[str], common: CommonGrams | None = None, pieces: Sequence[str] = ()
+) -> sparse.csr_matrix:
     """Return `ngrams` of distinct stems as a matrix: the weight of an n-gram (column) in a stem.
 
-    The weight is 1 but where `common` gives a smaller one.
+    Args:
+        stems: Distinct stems.
+        common: N-grams that weigh less than 1.
+        pieces: Parts of words with `<` or `>` where a word begins or ends; further rows.
     """
-    table, keys = _table(stems)
+    table, keys = _table([*(f"<{stem}>" for stem in stems), *pieces])
     if common is not None and len(common.keys):
         places = np.minimum(np.searchsorted(common.keys, keys), len(common.keys) - 1)
         weights = np.where(common.keys[places] == keys, common.weights[places], 1.0)
@@ -88,32 +90,31 @@ def common_grams(stems: Sequence[str], counts: Floats, sentences: int) -> Common
         counts: Number of sentences that have each stem, (n,).
         sentences: Number of all sentences.
     """
-    table, keys = _table(stems)
+    table, keys = _table([f"<{stem}>" for stem in stems])
     rarities = np.log((1 + sentences) / (1 + np.minimum(counts @ table, sentences)))
     # Multiples of a power of 2: sums of their products are exact in any order.
     weights = np.rint(_UNIT * np.clip(rarities / _RARE, _LEAST, 1.0)) / _UNIT
     return CommonGrams(keys[weights < 1], weights[weights < 1])
 
 
-def _table(stems: Sequence[str]) -> tuple[sparse.csr_matrix, Keys]:
-    """Return 1 where a stem (row) has an n-gram (column), and the ascending keys of the n-grams.
+def _table(framed: Sequence[str]) -> tuple[sparse.csr_matrix, Keys]:
+    """Return 1 where a text (row) has an n-gram (column), and the ascending keys of the n-grams.
 
     A key mixes 21 bits of each character. That two of a million n-grams have the same key has a
     probability of 1 in 10 million.
     """
-    whole = np.array([not s or any(map(str.isdigit, s)) for s in stems], bool)  # one n-gram
-    lengths = np.array([len(stem) + 2 for stem in stems], np.int64)
-    text = "".join(f"<{stem}>" for stem in stems)
+    lengths = np.array([len(text) for text in framed], np.int64)
+    whole = np.array([any(map(str.isdigit, text)) for text in framed], bool)  # one n-gram
+    whole |= lengths < SHORTEST
+    text = "".join(framed)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
-    holders = np.repeat(np.arange(len(stems)), lengths)
+    holders = np.repeat(np.arange(len(framed)), lengths)
     left = np.repeat(np.where(whole, 0, np.cumsum(lengths)), lengths) - np.arange(len(codes))
     at = np.flatnonzero(left >= SHORTEST)
     triples = np.zeros_like(codes)
     triples[at] = codes[at] << np.uint64(42) | codes[at + 1] << np.uint64(21) | codes[at + 2]
     rows = [np.flatnonzero(whole)]
-    keys = [
-        np.array([_key(stem) for stem, one in zip(stems, whole, strict=True) if one], np.uint64)
-    ]
+    keys = [np.array([_key(framed[row]) for row in rows[0].tolist()], np.uint64)]
     for n in range(SHORTEST, LONGEST + 1):
         at = np.flatnonzero(left >= n)
         rows.append(holders[at])
@@ -122,7 +123,7 @@ def _table(stems: Sequence[str]) -> tuple[sparse.csr_matrix, Keys]:
         keys.append(first * np.uint64(_ODD[0]) ^ mixed)
     distinct, columns = np.unique(np.concatenate(keys), return_inverse=True)
     cells = np.ones(len(columns)), (np.concatenate(rows), columns)
-    table = sparse.csr_matrix(cells, (len(stems), max(1, len(distinct))))
+    table = sparse.csr_matrix(cells, (len(framed), max(1, len(distinct))))
     table.data[:] = 1.0  # also where a stem has an n-gram twice
     return table, distinct
 

@@ -25,11 +25,7 @@ from firth.corpus.corpus import Corpus, stand_alone
 from firth.encoders.encoder import Normalized, normalize
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.language_model import LanguageModelEncoder, upper_layers
-from firth.encoders.pretrained import (
-    NORMALIZATIONS,
-    Normalization,
-    sample_sentences,
-)
+from firth.encoders.pretrained import NORMALIZATIONS, Normalization, sample_sentences
 from firth.encoders.transformer import open_sentence_transformer
 from firth.evaluation.compare import Answers, answer_by_vectors, choose, compare_answers, texts_of
 from firth.evaluation.questions import QUESTIONS, build_questions, open_questions

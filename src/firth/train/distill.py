@@ -30,13 +30,7 @@ from firth.scorer.blend import BLEND
 from firth.scorer.scorer import Scorer
 from firth.train.loop import Best, Schedule, build_together, first, train, write_tensors
 from firth.train.objectives import ALL, HELD_OUT, SimilarityMatrix
-from firth.train.students import (
-    BiEncoder,
-    TrainedFolder,
-    open_student,
-    save_trained,
-    shown_name,
-)
+from firth.train.students import BiEncoder, TrainedFolder, open_student, save_trained, shown_name
 from firth.train.teacher import TEACHER, Teacher, build_teacher, teacher_inputs
 
 STUDENT = Stage("student", 2, extra="torch", command="firth train distill")

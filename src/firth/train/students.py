@@ -8,11 +8,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import (
-    Pooling,
-    StaticEmbedding,
-    Transformer,
-)
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from torch.nn import functional
