@@ -21,13 +21,7 @@ from firth.paper.coherence import COHERENCE
 from firth.paper.fits import TERMS, PairProfile
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin, build_origin
-from firth.paper.pair_fits import (
-    Kept,
-    build_fits,
-    kept_contexts,
-    read_fits,
-    similarities_of,
-)
+from firth.paper.pair_fits import Kept, build_fits, kept_contexts, read_fits, similarities_of
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
 from firth.paper.surrogate import PairEncoder, train_surrogate
 from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
@@ -376,7 +370,7 @@ def _notes(request: Request, contexts: int) -> list[str]:
 def _surrogate_notes(request: Request) -> list[str]:
     return [
         f"Base {request.settings.base}; the paper's is RoBERTa, with 100 million pairs. With "
-        "Origin: rank correlation with the labels of held-out harvested pairs.",
+        "Origin: rank correlation with the labels of held-out harvested pairs."
     ]
 
 
