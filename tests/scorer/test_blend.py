@@ -15,6 +15,8 @@ def test_the_defaults() -> None:
     assert default_blend(ModelKind.ONNX).word_weight == 0.15
     assert default_blend(ModelKind.ONNX, has_states=True).word_weight == 0.5
     assert not default_blend(None, alone=True).learned
+    weights = [default_blend(None, sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
+    assert weights == [4.0, 1.6, 0.8]
 
 
 def test_settings_override_the_choice(empty_run: Run) -> None:

@@ -89,8 +89,8 @@ def test_equal_runs_have_equal_bytes(built: Run) -> None:
 def test_the_scorer_of_a_run_explains(built: Run) -> None:
     """With topics and words, by the default blend."""
     scorer = Scorer.open(built)
-    assert Blend.of(built) == Blend()
-    assert str(Blend()) in built.manifest(BLEND).summary["message"]
+    assert Blend.of(built) == Blend(spelling_weight=3.8)
+    assert str(Blend.of(built)) in built.manifest(BLEND).summary["message"]
     explanation = scorer.explain(A, B)
     assert {TOPICS_PART, WORDS_PART} == set(explanation.parts)
     assert explanation.score == scorer.similarities([(A, B)])[0]
@@ -103,7 +103,7 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
 def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     """Its cosine is the sentence part, of which contexts explain all."""
     scorer = Scorer.open(encoded)
-    assert Blend.of(encoded) == Blend(word_weight=0.15)
+    assert Blend.of(encoded) == Blend(word_weight=0.15, spelling_weight=3.8)
     assert len(Scorer.reads(encoded)) == 3
     explanation = scorer.explain(A, B)
     parts = {name: one[0] for name, one in scorer.component_similarities([(A, B)]).items()}
