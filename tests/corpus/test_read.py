@@ -160,20 +160,23 @@ def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
 
 
 def test_what_is_no_regular_file_is_named_and_not_opened(tmp_path: Path) -> None:
-    """A FIFO waits for ever, and a device may never end."""
+    """A FIFO waits for ever; a device or a file of the kernel may never end."""
     good = write(tmp_path / "texts" / "a.txt")
-    targets = {"zero": "/dev/zero", "gone": str(tmp_path / "nowhere")}
+    targets = {"zero": "/dev/zero", "kmsg": "/proc/kmsg", "gone": str(tmp_path / "nowhere")}
     odd = {name: tmp_path / "texts" / f"{name}.txt" for name in ("fifo", *targets)}
     os.mkfifo(odd["fifo"])
     for name, target in targets.items():
         odd[name].symlink_to(target)
+    (tmp_path / "texts" / "proc").symlink_to("/proc/self")
     expected = {f"texts/{name}.txt": Reason.NOT_A_FILE for name in odd}
     for given in (tmp_path / "texts", f"{tmp_path}/texts/*.txt"):
         assert [source.path for source in find_inputs(given).sources] == [str(good)]
-        assert left(given) == expected
+        reasons = left(given)
+        assert reasons.pop("texts/proc", Reason.NOT_A_FILE) is Reason.NOT_A_FILE
+        assert reasons == expected
     with pytest.raises(InputError) as caught:
-        find_inputs([*odd.values()])
-    assert str(caught.value).count("FIFO") == 2
+        find_inputs([*odd.values(), "/proc"])
+    assert [str(caught.value).count(what) for what in ("FIFO", "of the kernel")] == [2, 2]
     assert "leads nowhere" in str(caught.value)
 
 
@@ -188,7 +191,15 @@ def test_an_unreadable_folder_is_named(tmp_path: Path, monkeypatch: pytest.Monke
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return scan(path)
 
+    look = Path.stat
+
+    def stat(path: Path, **options: bool) -> os.stat_result:
+        if path.parent.name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return look(path, **options)
+
     monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(Path, "stat", stat)
     assert names(tmp_path / "texts") == ["texts/a.txt"]
     assert left(tmp_path / "texts") == {"texts/closed": Reason.UNREADABLE}
 

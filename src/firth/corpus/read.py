@@ -10,6 +10,7 @@ import sqlite3
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import chain, groupby, takewhile
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -255,7 +256,7 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
     path = Path(os.path.expanduser(name))
     if walk.is_in_run(path):
         problems.append(f"{name}: inside the run. Name documents outside of it, or another --run")
-    elif path.is_dir():
+    elif path.is_dir() and not _is_kernels(path):
         before = len(walk.left_out)
         files, others = walk.files(path)
         if not files:
@@ -264,7 +265,7 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
             seen = f" ({'; '.join(why)})" if why else ""
             problems.append(f"{path}: no file with a known extension{seen}; known are {KNOWN}")
         return [(file, _name(file, path)) for file in files]
-    elif path.is_file():
+    elif _is_file(path):
         return [(path, _name(path, path))]
     elif os.path.lexists(path):
         problems.append(f"{path}: {_what(path)}; expected a file or folder")
@@ -309,6 +310,8 @@ class _Walk:
             if (real := os.path.realpath(folder)) in seen:
                 detail = f"a link to {_utf8(real)}"
                 self._leave_out(folder, root, Reason.READ_ALREADY, detail)
+            elif _is_kernels(folder):
+                self._leave_out(folder, root, Reason.NOT_A_FILE, _what(folder))
             elif self.is_in_run(folder) or _is_output(folder):
                 self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
             else:
@@ -328,7 +331,7 @@ class _Walk:
                         is_other = not format_of(path) and os.path.exists(path)
                     if is_other:
                         others += 1
-                    elif os.path.isfile(path):
+                    elif _is_file(path):
                         wanted.append(path)
                     else:
                         self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
@@ -345,12 +348,25 @@ def _is_output(folder: Path) -> bool:
     with contextlib.suppress(OSError), (folder / CONFIG).open("rb") as file:
         if file.read(len(HEADER)) == HEADER.encode():
             return True
-    if not (folder / MANIFEST).is_file() or (folder / MANIFEST).stat().st_size > 1 << 24:
-        return False
     try:
-        return Manifest.read(folder) is not None
-    except Exception:  # noqa: BLE001 - A file of the user, with any content.
+        known = (folder / MANIFEST).stat()
+        return known.st_size <= 1 << 24 and Manifest.read(folder) is not None
+    except Exception:  # noqa: BLE001 - It cannot be entered, or a user's file has any content.
         return False
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not _is_kernels(path)
+
+
+def _is_kernels(path: Path) -> bool:
+    """Return whether a file or folder is in /proc or /sys, where reading may never end."""
+    return path.stat().st_dev in _kernel_devices()
+
+
+@cache
+def _kernel_devices() -> frozenset[int]:
+    return frozenset(os.stat(root).st_dev for root in ("/proc", "/sys") if os.path.isdir(root))
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False) -> bool:
@@ -365,7 +381,9 @@ def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False)
 
 
 def _what(path: Path) -> str:
-    return "a FIFO, socket or device" if os.path.exists(path) else "a link that leads nowhere"
+    if not os.path.exists(path):
+        return "a link that leads nowhere"
+    return "of the kernel" if _is_kernels(path) else "a FIFO, socket or device"
 
 
 def _utf8(name: str) -> str:
