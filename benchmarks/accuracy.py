@@ -1,0 +1,109 @@
+"""Accuracy: rank correlation with human ratings of similarity, on eight sets.
+
+usage: python benchmarks/accuracy.py --data-dir DIR --run RUN --encoder-run RUN
+
+`--data-dir` has the sets that `firth evaluate` reads. `--run` is a run that learned from text,
+`--encoder-run` one of the same text with all-MiniLM-L6-v2.
+"""
+
+import argparse
+from pathlib import Path
+
+from figures import Cell, record
+from firth.encoders.pretrained import open_encoder
+from firth.evaluation.bootstrap import estimate
+from firth.evaluation.evaluate import Evaluation, evaluate
+from firth.model import open_scorer
+from firth.run.run import Run
+from firth.scorer.scorer import Scorer
+from firth.text.pairs import CosineScorer, PairScorer
+
+ENCODER, SCORER_OVER = "all-MiniLM-L6-v2", "scorer over all-MiniLM-L6-v2"
+SCORER, STATIC, NGRAMS, TFIDF = "scorer", "encoder", "n-grams of stems", "tf-idf of stems"
+HEADINGS = {
+    "sts12:test": "STS12",
+    "sts13:test": "STS13",
+    "sts14:test": "STS14",
+    "sts-b:test": "STSb test",
+    "sts-b:dev": "STSb dev",
+    "sick-r:trial": "SICK trial",
+    "str-2021": "STR-2021",
+    "afs": "AFS",
+}
+FIRST, SEVEN = list(HEADINGS)[:5], [name for name in HEADINGS if name != "sts-b:dev"]
+PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER))
+UNNUMBERED, OVER_UNNUMBERED, SHORT = "scorer alike", "scorer over alike", "encoder cut"
+PARTS = {
+    "scorer: rule for numbers": (SCORER, UNNUMBERED),
+    f"{SCORER_OVER}: rule for numbers": (SCORER_OVER, OVER_UNNUMBERED),
+    "encoder: the last 256 of 512 dimensions": (STATIC, SHORT),
+}
+"""What a part adds: the whole, and the whole without it."""
+LEARNED_FROM = {
+    ENCODER: "labelled pairs, by others",
+    SCORER_OVER: "that encoder and your text",
+    SCORER: "your text",
+    STATIC: "your text",
+    NGRAMS: "only counts of your text",
+    TFIDF: "only counts of your text",
+}
+
+
+def main() -> None:
+    """Measure, and record the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--run", required=True)
+    parser.add_argument("--encoder-run", required=True)
+    given = parser.parse_args()
+    systems = {
+        SCORER: given.run,
+        STATIC: f"{given.run}/encoder",
+        NGRAMS: f"baseline:ngrams@{given.run}",
+        TFIDF: f"baseline:tfidf@{given.run}",
+        "Dice": "baseline:dice",
+        ENCODER: ENCODER,
+        SCORER_OVER: given.encoder_run,
+    }
+    scorers = {name: open_scorer(opened) for name, opened in systems.items()}
+    scorers |= {UNNUMBERED: unnumbered(given.run), OVER_UNNUMBERED: unnumbered(given.encoder_run)}
+    encode = open_encoder(f"{given.run}/encoder").encode
+    scorers[SHORT] = CosineScorer(SHORT, lambda texts: encode(texts)[:, :256])
+    done = evaluate(scorers, list(HEADINGS), given.data_dir)
+    sizes = {one.data.id: len(one.data) for one in done.sets}
+    data = ", ".join(f"{HEADINGS[name]} {n:,} pairs" for name, n in sizes.items())
+    command = "python benchmarks/accuracy.py --data-dir DATA --run RUN --encoder-run MINILM"
+    for table, sets in (("accuracy", FIRST), ("accuracy-more", list(HEADINGS)[5:])):
+        rows: dict[str, list[Cell]] = {
+            name: [done.find(name, one) for one in sets] for name in systems
+        }
+        for one, other in PAIRED:
+            rows[f"{one} - {other}"] = [difference(done, (one, other), [name]) for name in sets]
+        headings = ["", *(HEADINGS[name] for name in sets)]
+        record(table, headings, rows, command=command, data=data)
+    rows = {
+        name: [LEARNED_FROM[name], done.find(name, "sts-b:test"), difference(done, [name], SEVEN)]
+        for name in LEARNED_FROM
+    }
+    headings = ["", "learned from", "STSb test", "mean of seven sets"]
+    record("accuracy-short", headings, rows, command=command, data=data)
+    gains: dict[str, list[Cell]] = {
+        f"{one} - {other}": [difference(done, (one, other), SEVEN)] for one, other in PAIRED
+    }
+    gains |= {name: [difference(done, pair, SEVEN)] for name, pair in PARTS.items()}
+    record("accuracy-gains", ["", "mean of seven sets"], gains, command=command, data=data)
+
+
+def unnumbered(run: str) -> PairScorer:
+    """Return the scorer of a run without the rule for numbers that differ."""
+    return Scorer.open(Run.open(run).changed({"scorer": {"number_penalty": 0.0}}))
+
+
+def difference(done: Evaluation, models: tuple[str, ...] | list[str], sets: list[str]) -> Cell:
+    """Return the mean over sets of one model, or of one minus another."""
+    chosen = [one for one in done.sets if one.data.id in sets]
+    return estimate([one.sample(models, one.data.metrics[0], done.seed) for one in chosen])
+
+
+if __name__ == "__main__":
+    main()
