@@ -172,10 +172,10 @@ def main() -> None:
     record("paper", columns, rows, command=COMMAND, data=described(run, dev, test), seed=SEED)
 
     large = fits_of(dev, given.run, LARGE, pmi=True)
-    additive = dict(zip(ALONE, by_coherence(dev, given.printed, "cosine"), strict=True))
-    bilinear = dict(zip(ALONE, by_coherence(dev, given.run, "centered"), strict=True))
     language = fits_of(few, given.causal, CAUSAL, pmi=True)
     alike = scaled(language, ALIKE)
+    additive = dict(zip(ALONE, by_coherence(few, given.printed, "cosine"), strict=True))
+    bilinear = dict(zip(ALONE, by_coherence(few, given.run, "centered"), strict=True))
     contexts: dict[str, list[Cell]] = {}
     for size in ALONE:
         of_run = figure(large, "centered", size, chosen["best"]) if size <= LARGE else None
