@@ -428,13 +428,15 @@ def damage(path: Path) -> list[str]:
 
 # --- Filters -----------------------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<sign>[(),])|(?P<op><=|>=|!=|<>|==|=|<|>)"
-    r"|'(?P<single>(?:[^']|'')*)'|\"(?P<double>(?:[^\"]|\"\")*)\"|(?P<word>[^\s()'\"<>=!,]+))"
+_VALUE = r"""(?:(?<!')'(?:[^']|'')*+'|(?<!")"(?:[^"]|"")*+"|(?<![^\s()'"<>=!,])[^\s()'"<>=!,]++)"""
+_FILTER = re.compile(
+    rf"(?P<name>{_VALUE})\s*(?:(?P<op><=|>=|!=|<>|==|=|<|>|[Ll][Ii][Kk][Ee]\b)\s*(?P<value>{_VALUE})"
+    rf"|[Ii][Nn]\s*\((?P<list>\s*{_VALUE}(?:\s*,\s*{_VALUE})*+)\s*\))"
 )
-_KEYWORDS = ("and", "or", "not", "in", "like")
+"""A comparison of a field with a value, or with a list of them."""
+_JOINING = re.compile(r"[\s()]+|\b(?i:and|or|not)\b")
+_OPERATORS = {"==": "=", "!=": "=", "<>": "=", "like": "GLOB"}
 _COLUMN_NAMES = ("id", "title", "date", "source")
-_MOST_TOKENS = 500
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T[\d:.]+)?)?)?")
 _IS_NUMBER = "json_valid(v.value) AND json_type(v.value) IN ('integer', 'real')"
@@ -454,77 +456,44 @@ def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
     Raises:
         InputError: The filter is not valid, or names a field that is not kept.
     """
-    tokens = _tokens(text)
-    parts: list[str] = []
     values: list[object] = []
+    if rest := _JOINING.sub(" ", _FILTER.sub(" ", text)).strip():
+        raise _invalid(text, f"cannot be read at {rest[:20]!r}")
 
-    def expect(*kinds: str) -> tuple[str, str]:
-        if tokens[0][0] not in kinds:
-            raise _invalid(text, f"got {tokens[0][1]!r} in place of {' or '.join(kinds)}")
-        return tokens.pop(0)
-
-    def compare(op: str) -> str:
-        kind, value = expect("word", "single", "double")
-        condition, inner = _comparison(text, name, op, value, is_bare=kind == "word")
-        values.extend(inner)
-        return condition
-
-    while tokens[0][0] != "end":
-        if tokens[0][0] in ("and", "or", "not", "(", ")"):
-            parts.append(tokens.pop(0)[0].upper())
-            continue
-        name = expect("word", "double")[1]
+    def condition(match: re.Match[str]) -> str:
+        name, op = _unquoted(match["name"]), (match["op"] or "=").lower()
         if name not in (*_COLUMN_NAMES, *kept):
             names = ", ".join((*_COLUMN_NAMES, *kept))
             raise InputError(
                 f"filter {text!r}: the field {name!r} is not kept. Kept are {names}; others are "
                 "kept by corpus.fields"
             )
-        kind, op = expect("op", "like", "in")
-        if kind == "in":
-            expect("(")
-            either = [compare("=")]
-            while expect(",", ")")[0] == ",":
-                either.append(compare("="))
-            parts.append(f"({' OR '.join(either)})")
-        elif op in ("!=", "<>"):
-            parts.append(f"(NOT {compare('=')})")
-        else:
-            parts.append(compare({"==": "=", "like": "GLOB"}.get(op.lower(), op)))
-    condition = " ".join(parts)
+        either = []
+        for value in re.findall(_VALUE, match["value"] or match["list"]):
+            one, inner = _comparison(text, name, _OPERATORS.get(op, op), value)
+            either.append(one)
+            values.extend(inner)
+        return f"({'NOT' if op in ('!=', '<>') else ''} ({' OR '.join(either)}))"
+
+    sql = _FILTER.sub(condition, text)
     try:  # The grammar of and, or, not and parentheses is that of SQL.
         columns = ", ".join(f"'' AS {name}" for name in (*_COLUMN_NAMES, "fields"))
         with closing(sqlite3.connect(":memory:")) as database:
-            database.execute(f"EXPLAIN SELECT 1 FROM (SELECT {columns}) WHERE {condition}", values)
-    except sqlite3.OperationalError:
+            database.execute(f"EXPLAIN SELECT 1 FROM (SELECT {columns}) WHERE {sql}", values)
+    except sqlite3.Error:
         raise _invalid(text, "and, or, not and parentheses do not fit together") from None
-    return condition, values
+    return sql, values
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """Split a filter into pairs of kind and value."""
-    tokens: list[tuple[str, str]] = []
-    at = 0
-    while text[at:].strip():
-        match = _TOKEN.match(text, at)
-        if match is None or len(tokens) == _MOST_TOKENS:
-            raise _invalid(text, f"cannot be read from {text[at : at + 20]!r} on")
-        kind = str(match.lastgroup)
-        value = match[kind]
-        if kind == "sign" or (kind == "word" and value.lower() in _KEYWORDS):
-            kind = value.lower()
-        if kind in ("single", "double"):
-            quote = "'" if kind == "single" else '"'
-            value = value.replace(2 * quote, quote)
-        tokens.append((kind, value))
-        at = match.end()
-    return [*tokens, ("end", "the end")]
+def _unquoted(text: str) -> str:
+    quote = text[0]
+    return text[1:-1].replace(2 * quote, quote) if quote in "'\"" else text
 
 
-def _comparison(
-    text: str, name: str, op: str, value: str, is_bare: bool
-) -> tuple[str, list[object]]:
+def _comparison(text: str, name: str, op: str, written: str) -> tuple[str, list[object]]:
     """Return the condition that a field has to a value."""
+    value = _unquoted(written)
+    is_bare = value == written
     if op == "GLOB":
         value = value.replace("[", "[[]")
     elif name == "date":
