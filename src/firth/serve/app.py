@@ -250,9 +250,10 @@ class Metrics:
 def description(needs_token: bool) -> dict[str, Any]:
     """Return the description of the API in OpenAPI 3.1."""
     paths: dict[str, Any] = {}
+    schemas_of_parts: dict[str, Any] = {}
     for one in ENDPOINTS:
         schema = one.request.model_json_schema(ref_template="#/components/schemas/{model}")
-        definitions = schema.pop("$defs", {})
+        schemas_of_parts |= schema.pop("$defs", {})
         operation: dict[str, Any] = {
             "summary": one.summary,
             "description": (one.answer.__doc__ or one.summary).strip(),
@@ -262,7 +263,7 @@ def description(needs_token: bool) -> dict[str, Any]:
         if one.path == "/health":
             operation["security"] = []
         if one.method == "POST":
-            body = {"application/json": {"schema": _inlined(schema, definitions)}}
+            body = {"application/json": {"schema": schema}}
             operation["requestBody"] = {"required": True, "content": body}
         elif schema.get("properties"):
             operation["parameters"] = [
@@ -280,7 +281,10 @@ def description(needs_token: bool) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "firth", "version": __version__, "description": "A run as a service."},
         "paths": paths,
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "schemas": schemas_of_parts,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
         "security": [{"token": []}] if needs_token else [],
     }
 
@@ -309,14 +313,3 @@ def _responses(one: Endpoint) -> dict[str, Any]:
         "200": {"description": one.summary, "content": {kind: {"schema": {"type": "object"}}}},
         **failures,
     }
-
-
-def _inlined(value: Any, definitions: dict[str, Any]) -> Any:
-    """Replace references to definitions by what they define."""
-    if isinstance(value, dict):
-        if "$ref" in value:
-            return _inlined(definitions[value["$ref"].rpartition("/")[2]], definitions)
-        return {key: _inlined(inner, definitions) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_inlined(inner, definitions) for inner in value]
-    return value

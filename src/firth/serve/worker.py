@@ -301,17 +301,12 @@ def busy(message: str) -> Problem:
     return Problem(429, "too_many_requests", message, "Ask again in a moment.")
 
 
-def too_slow() -> Problem:
-    """Return the problem of work that was stopped."""
-    return Problem(504, "timeout", "The answer took too long.", "Ask for less at a time.")
-
-
 def problem_of(error: BaseException) -> Problem:
     """Return the answer to an error; the details of an unexpected one go to the log only."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, TimeoutError):
-        return too_slow()
+        return Problem(504, "timeout", "The answer took too long.", "Ask for less at a time.")
     if isinstance(error, ValidationError):
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         lines = [
