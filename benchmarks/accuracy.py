@@ -70,7 +70,7 @@ def main() -> None:
     encode = open_encoder(f"{given.run}/encoder").encode
     scorers[SHORT] = CosineScorer(SHORT, lambda texts: encode(texts)[:, :256])
     done = evaluate(scorers, list(HEADINGS), given.data_dir)
-    sizes = {one.data.id: len(one.data) for one in done.sets}
+    sizes = {one.data.id: len(one.data.rows) for one in done.sets}
     data = ", ".join(f"{HEADINGS[name]} {n:,} pairs" for name, n in sizes.items())
     command = "python benchmarks/accuracy.py --data-dir DATA --run RUN --encoder-run MINILM"
     for table, sets in (("accuracy", FIRST), ("accuracy-more", list(HEADINGS)[5:])):
