@@ -7,16 +7,19 @@ usage: python benchmarks/accuracy.py --data-dir DIR --run RUN --encoder-run RUN
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from time import process_time
 
 from figures import Cell, record
 from firth.encoders.pretrained import open_encoder
 from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
+from firth.evaluation.sets import load_sets
 from firth.model import open_scorer
 from firth.run.run import Run
 from firth.scorer.scorer import Scorer
-from firth.text.pairs import CosineScorer, PairScorer
+from firth.text.pairs import CosineScorer, PairScorer, TextPair
 
 ENCODER, SCORER_OVER = "all-MiniLM-L6-v2", "scorer over all-MiniLM-L6-v2"
 SCORER, STATIC, NGRAMS, TFIDF = "scorer", "encoder", "n-grams of stems", "tf-idf of stems"
@@ -81,17 +84,30 @@ def main() -> None:
             rows[f"{one} - {other}"] = [difference(done, (one, other), [name]) for name in sets]
         headings = ["", *(HEADINGS[name] for name in sets)]
         record(table, headings, rows, command=command, data=data)
+    (timed,) = load_sets(["sts-b:test"], given.data_dir)
     rows = {
-        name: [LEARNED_FROM[name], done.find(name, "sts-b:test"), difference(done, [name], SEVEN)]
+        name: [
+            LEARNED_FROM[name],
+            done.find(name, "sts-b:test"),
+            difference(done, [name], SEVEN),
+            pairs_per_second(scorers[name], timed.pairs),
+        ]
         for name in LEARNED_FROM
     }
-    headings = ["", "learned from", "STSb test", "mean of seven sets"]
+    headings = ["", "learned from", "STSb test", "mean of seven sets", "pairs/s"]
     record("accuracy-short", headings, rows, command=command, data=data)
     gains: dict[str, list[Cell]] = {
         f"{one} - {other}": [difference(done, (one, other), SEVEN)] for one, other in PAIRED
     }
     gains |= {name: [difference(done, pair, SEVEN)] for name, pair in PARTS.items()}
     record("accuracy-gains", ["", "mean of seven sets"], gains, command=command, data=data)
+
+
+def pairs_per_second(scorer: PairScorer, pairs: Sequence[TextPair]) -> int:
+    """Return the pairs that a scorer scores in a second of processor time."""
+    start = process_time()
+    scorer.similarities(pairs)
+    return int(round(len(pairs) / (process_time() - start), -1))
 
 
 def unnumbered(run: str) -> PairScorer:
