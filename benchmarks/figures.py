@@ -83,8 +83,13 @@ def table(name: str) -> str:
 
 
 def with_tables(text: str) -> str:
-    """Return the text of a page with every table as it is stored."""
-    return _TABLE.sub(lambda found: found[1] + table(found[2]) + found[3], text)
+    """Return the text of a page with every table as it is stored, or empty if it is not."""
+
+    def shown_table(found: re.Match[str]) -> str:
+        stored = (STORED / f"{found[2]}.json").is_file()
+        return found[1] + (table(found[2]) if stored else "") + found[3]
+
+    return _TABLE.sub(shown_table, text)
 
 
 def pages() -> list[Path]:
