@@ -113,6 +113,7 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
         (("calibrate", "--run", "RUN", "--false-match-rate", "1e-9"), "pairs"),
         (("compare-models", "baseline:none", "--run", "RUN"), "none"),
         (("report", "--run", "RUN", "--out", "FILE"), "FILE"),
+        (("duplicates", "--run", "absent", "--out", "a" * 250), "too long"),
     ],
 )
 def test_errors_are_one_message(

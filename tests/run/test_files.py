@@ -196,10 +196,14 @@ def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
         (path / "file", "a file; expected a folder"),
         (path / "deep" / "file", "a file; expected a folder"),
         (tmp_path / "link", "not an ordinary file"),
+        (tmp_path / "absent" / ("é" * 128), "too long"),
     ):
         with pytest.raises(InputError, match=part):
             claim_file(other, force=True)
     assert path.read_text() == "mine"
+    longest = tmp_path / ("a" * 255)
+    claim_file(longest)
+    write_text(longest, "text")
 
 
 @given(st.lists(st.sampled_from(["a", "..", ".", "", "b\\c", "/", "d\0"]), max_size=4))

@@ -96,7 +96,7 @@ def duplicates(
     start(quiet)
     from firth.model import load
     from firth.run.outputs import claim_output
-    from firth.search.clean import read_review, write_cleaned, write_review
+    from firth.search.clean import dropped_file, read_review, write_cleaned, write_review
     from firth.search.duplicates import FALSE_MATCHES
 
     if threshold is not None and false_match_rate is not None:
@@ -107,8 +107,8 @@ def duplicates(
             judged = read_review(out)
             show(judged.as_dict(), as_json, judged.text())
             return
-    if out is not None:
-        claim_output(out, force)
+    for path in () if out is None else (out, dropped_file(out)):
+        claim_output(path, force)
     model = load(run_folder(run))
     rate = FALSE_MATCHES if false_match_rate is None else false_match_rate
     result = model.duplicates(threshold, false_match_rate=rate, unit=unit)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 _PRIVATE = re.compile(r"\.firth-[0-9a-f]{16}")
 _LOCK = "lock"
-_LONGEST_SUFFIX = 16
+_LONGEST_SUFFIX, _LONGEST_NAME = 16, 255
 
 
 # --- Writing -----------------------------------------------------------------------------------
@@ -283,6 +283,8 @@ def claim_file(path: Path, force: bool = False) -> None:
     Raises:
         InputError: `path` is a folder, or exists and may not be replaced, or cannot be written.
     """
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise InputError(f"{path}: this name is too long. Name another file")
     if path.is_dir():
         raise InputError(f"{path}: a folder; expected the name of a file")
     if os.path.lexists(path):

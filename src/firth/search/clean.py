@@ -50,6 +50,11 @@ class Cleaned:
         )
 
 
+def dropped_file(out: Path) -> Path:
+    """Return the file of what `write_cleaned` drops."""
+    return out.with_name(f"{out.stem}.dropped.jsonl")
+
+
 def write_cleaned(
     run: str | Path | Run, result: Duplicates, out: str | Path, force: bool = False
 ) -> Cleaned:
@@ -62,7 +67,7 @@ def write_cleaned(
         InputError: A file exists and `force` is not given, or cannot be written.
     """
     out, corpus = Path(out), Corpus.open(run, "all")
-    dropped = out.with_name(f"{out.stem}.dropped.jsonl")
+    dropped = dropped_file(out)
     for path in (out, dropped):
         claim_output(path, force)
     gone = {member.number for group in result.groups for member in group.members}
