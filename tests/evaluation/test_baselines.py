@@ -94,9 +94,9 @@ def test_without_counts_the_scored_texts_are_counted() -> None:
 
 
 def test_the_stemmer_follows_the_language() -> None:
-    pairs = [("Der Bau der Häuser", "Ein Haus wird gebaut"), ("Es regnet", "Es schneit")]
-    german, english = (open_baseline("tfidf", language=one) for one in ("de", "en"))
-    assert german.similarities(pairs)[0] > english.similarities(pairs)[0]
+    """It is recognized from the texts where no run gives it."""
+    pairs = [("Die Häuser in der Stadt", "Ein Haus auf dem Land"), ("Es regnet", "Es schneit")]
+    assert open_baseline("tfidf").similarities(pairs)[0] > 0
 
 
 def test_a_run_gives_its_counts_and_language(empty_run: Run, tmp_path: Path) -> None:

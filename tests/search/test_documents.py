@@ -59,7 +59,7 @@ def test_a_document_is_given_in_many_ways(run: Run, tmp_path: Path) -> None:
         file,
         str(file),
         Document("x", record["text"]),
-        split_sentences(record["text"]),
+        split_sentences(record["text"], "en"),
     ]
     expected = compare_documents(run, "sea-0", "sea-1")
 

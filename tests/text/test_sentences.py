@@ -25,7 +25,7 @@ def solid(text: str) -> str:
 @given(text=st.text(max_size=120) | TRICKY)
 def test_only_white_space_is_lost(text: str) -> None:
     """Sentences joined are the text; none is empty, none has needless white space."""
-    sentences = split_sentences(text)
+    sentences = split_sentences(text, "en")
     assert solid("".join(sentences)) == solid(text)
     assert all(sentence == " ".join(sentence.split()) != "" for sentence in sentences)
 
@@ -34,9 +34,9 @@ def test_only_white_space_is_lost(text: str) -> None:
 @given(texts=st.lists(TRICKY.map(lambda text: f"Word {text}".replace("\n", " ").replace("\r", ""))))
 def test_sentences_never_cross_paragraphs(texts: list[str]) -> None:
     """Each paragraph is split independently of the others."""
-    expected = [split_sentences(text) for text in texts]
-    assert split_paragraphs("\n\n".join(texts)) == expected
-    assert split_paragraphs("\r\n \r\n".join(texts)) == expected
+    expected = [split_sentences(text, "en") for text in texts]
+    assert split_paragraphs("\n\n".join(texts), "en") == expected
+    assert split_paragraphs("\r\n \r\n".join(texts), "en") == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -68,7 +68,7 @@ def test_long_sentences_are_cut(tokens: list[str]) -> None:
 )
 def test_hard_borders(sentences: list[str]) -> None:
     """Abbreviations, quotations and citation marks are no borders, or borders, as readers see."""
-    assert split_sentences(" ".join(sentences)) == sentences
+    assert split_sentences(" ".join(sentences), "en") == sentences
 
 
 def test_wrapped_lines_are_joined_and_lists_are_not() -> None:
@@ -78,18 +78,18 @@ def test_wrapped_lines_are_joined_and_lists_are_not() -> None:
         "the town were striking. Nobody who lived there seemed to\n"
         "notice that they struck at different times.\n"
     )
-    assert split_sentences(wrapped) == [
+    assert split_sentences(wrapped, "en") == [
         "It was a bright cold day in early spring and the clocks of the town were striking.",
         "Nobody who lived there seemed to notice that they struck at different times.",
     ]
     captions = "A man on a horse\nTwo dogs play in the wet grass by a lake\nA red bus\nA cat"
-    assert split_sentences(captions) == captions.split("\n")
+    assert split_sentences(captions, "en") == captions.split("\n")
 
 
 def test_pieces_without_words_join_their_neighbour() -> None:
     """A dash is no sentence; a paragraph of ornaments is only a border."""
-    assert split_sentences("***\nThe end.\n---\n") == ["*** The end. ---"]
-    assert split_paragraphs("One.\n\n* * *\n\nTwo.") == [["One."], ["Two."]]
+    assert split_sentences("***\nThe end.\n---\n", "en") == ["*** The end. ---"]
+    assert split_paragraphs("One.\n\n* * *\n\nTwo.", "en") == [["One."], ["Two."]]
 
 
 @pytest.mark.parametrize("piece", ["!?", '."', "x", "word\n", "[1] ", "A. [1] ", "i.e. ", "\n"])
@@ -99,7 +99,7 @@ def test_time_grows_with_length_only(piece: str) -> None:
     def seconds(length: int) -> float:
         text = f"A word. {piece * (length // len(piece))} Another."
         start = time.process_time()
-        split_paragraphs(text)
+        split_paragraphs(text, "en")
         return time.process_time() - start
 
     seconds(1_000)

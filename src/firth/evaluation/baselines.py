@@ -16,6 +16,7 @@ from firth.encoders.words import WORDS
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.arrays import Floats
+from firth.text.language import language_of_texts
 from firth.text.pairs import PairScorer, TextPair, numbered
 from firth.text.rarity import Idf, fit_idf
 from firth.text.subwords import gram_table
@@ -28,16 +29,13 @@ BASELINES = ("dice", "tfidf", "ngrams")
 PREFIX = "baseline:"
 
 
-def open_baseline(
-    name: str, run: str | Path | Run | None = None, language: str = "en"
-) -> PairScorer:
+def open_baseline(name: str, run: str | Path | Run | None = None) -> PairScorer:
     """Open a baseline.
 
     Args:
         name: `dice`, `tfidf` or `ngrams`.
-        run: Run whose corpus gives word counts and language. By default the counts are those of
-            the distinct texts that are scored in one call.
-        language: Language of the texts (ISO 639), where no run is given.
+        run: Run whose corpus gives word counts and language. By default both are those of the
+            distinct texts that are scored in one call.
 
     Raises:
         InputError: There is no such baseline, or `run` is not a run.
@@ -53,12 +51,8 @@ def open_baseline(
         )
     if name == "dice":
         return Dice()
-    idf = None
-    if run is not None:
-        run = Run.open(run)
-        language = Corpus.open(run).language
-        idf = idf_of_run(run)
-    return (TfIdf if name == "tfidf" else NgramTfIdf)(idf, stemmer_of(language))
+    idf = None if run is None else idf_of_run(Run.open(run))
+    return (TfIdf if name == "tfidf" else NgramTfIdf)(idf)
 
 
 def idf_of_run(run: Run) -> Idf:
@@ -104,17 +98,15 @@ class TfIdf:
 
     Attributes:
         idf: Word counts; None counts the distinct texts of each call, so that scores depend on it.
-        stemmer: Stemmer where `idf` is None.
     """
 
     idf: Idf | None = None
-    stemmer: str = "porter"
     name: str = f"{PREFIX}tfidf"
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
         texts, left, right = numbered(pairs)
-        rows, _ = _weighted(texts, self.idf, self.stemmer)
+        rows, _ = _weighted(texts, self.idf)
         return _cosines(rows, left, right)
 
 
@@ -127,26 +119,24 @@ class NgramTfIdf:
     """
 
     idf: Idf | None = None
-    stemmer: str = "porter"
     name: str = f"{PREFIX}ngrams"
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
         texts, left, right = numbered(pairs)
-        rows, stems = _weighted(texts, self.idf, self.stemmer)
+        rows, stems = _weighted(texts, self.idf)
         grams = gram_table(stems)
         lengths = np.sqrt(np.diff(grams.indptr))
         grams.data /= np.repeat(lengths, np.diff(grams.indptr))
         return _cosines((rows @ grams).tocsr(), left, right)
 
 
-def _weighted(
-    texts: Sequence[str], idf: Idf | None, stemmer: str
-) -> "tuple[csr_matrix, list[str]]":
+def _weighted(texts: Sequence[str], idf: Idf | None) -> "tuple[csr_matrix, list[str]]":
     """Return the idf of each distinct stem of each text, (n texts, n stems), and the stems."""
     from scipy.sparse import csr_matrix
 
-    idf = fit_idf(texts, stemmer) if idf is None else idf
+    if idf is None:
+        idf = fit_idf(texts, stemmer_of(language_of_texts(texts)))
     numbers: dict[str, int] = {}
     columns: list[int] = []
     starts = [0]

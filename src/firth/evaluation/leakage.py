@@ -16,6 +16,7 @@ from firth.corpus.corpus import Corpus
 from firth.evaluation.sets import EvaluationSet
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.text.language import language_of_texts
 from firth.text.sentences import split_sentences
 from firth.text.words import normal_form
 
@@ -125,9 +126,11 @@ def find_overlap(sets: Sequence[EvaluationSet], corpus: Run | Iterable[str]) -> 
 def _pieces(data: EvaluationSet) -> dict[str, tuple[str, ...]]:
     """Return each text of a set with itself and, where it has several, its sentences."""
     texts = dict.fromkeys(text for row in data.rows for text in row.texts)
-    several = re.compile(r"[.!?]\s|\n")  # splitting is slow, and most texts are one sentence
+    language = language_of_texts(texts)
+    # Splitting is slow, and most texts are one sentence.
+    several = re.compile(r"[.!?\u0589\u061f\u0964\u1362]\s|[\u3002\uff01\uff1f]|\n")
     return {
-        text: tuple(dict.fromkeys((text, *split_sentences(text))))
+        text: tuple(dict.fromkeys((text, *split_sentences(text, language))))
         if several.search(text)
         else (text,)
         for text in texts

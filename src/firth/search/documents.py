@@ -384,7 +384,8 @@ def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
         given = _read(Path(given), run)
     if isinstance(given, Document):
         name = given.id
-        sentences = [sentence for some in split_paragraphs(given.text) for sentence in some]
+        paragraphs = split_paragraphs(given.text, index.corpus.language)
+        sentences = [sentence for some in paragraphs for sentence in some]
     else:
         name, sentences = "sentences", list(given)
     return name, Side(sentences, index.encoder.encode(sentences))

@@ -37,14 +37,14 @@ _BULLET = re.compile(r"(?:[-*•\u2013\u2014·]|\(?\d{1,3}[.)]|\(?[A-Za-z][.)])\
 _CUTS = (re.compile(r"[;:]$|^[\u2013\u2014-]+$|[.!?]$"), re.compile(r",$"))
 
 
-def split_paragraphs(text: str, language: str = "en") -> list[list[str]]:
+def split_paragraphs(text: str, language: str) -> list[list[str]]:
     """Return the sentences of each paragraph. Blank lines separate paragraphs.
 
     The language is an ISO 639-1 code. Only white space and paragraphs without any word ("* * *")
     are lost.
 
     Example:
-        >>> split_paragraphs("It rained. We stayed in.\\n\\nThen Dr. Hall came.")
+        >>> split_paragraphs("It rained. We stayed in.\\n\\nThen Dr. Hall came.", "en")
         [['It rained.', 'We stayed in.'], ['Then Dr. Hall came.']]
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -52,7 +52,7 @@ def split_paragraphs(text: str, language: str = "en") -> list[list[str]]:
     return [sentences for sentences in paragraphs if any(map(has_word, sentences))]
 
 
-def split_sentences(paragraph: str, language: str = "en") -> list[str]:
+def split_sentences(paragraph: str, language: str) -> list[str]:
     """Return the sentences of one paragraph, with each run of white space as one blank.
 
     A line end is a border unless the lines are wrapped. A piece without any word joins its
