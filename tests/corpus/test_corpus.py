@@ -77,8 +77,6 @@ def test_a_corpus_equals_its_documents(
         if left and right and 3 <= len(words(text)) <= 8:
             expected.append(i)
     assert corpus.positions().tolist() == expected
-    deep = [i for i in expected if len(corpus.context(i, 2).left + corpus.context(i, 2).right) == 4]
-    assert corpus.positions(window=2).tolist() == deep
     usual = [i for i, text in enumerate(flat) if 3 <= len(words(text)) <= 8]
     assert corpus.usual_sentences().tolist() == usual
     assert corpus.contexts(expected, window) == [corpus.context(i, window) for i in expected]

@@ -262,14 +262,11 @@ class Corpus:
             contexts.append(Context(around[: center - low], around[center - low + 1 :]))
         return contexts
 
-    def positions(self, window: int = 1) -> Ints:
-        """Return the usual sentences that have `window` neighbors on each side, ascending."""
-        low, high = self._limits
-        fits = (self.word_counts >= low) & (self.word_counts <= high)
-        for offset in range(window):
-            fits[np.minimum(self.document_bounds[:-1] + offset, len(self) - 1)] = False
-            fits[np.maximum(self.document_bounds[1:] - 1 - offset, 0)] = False
-        return np.flatnonzero(fits)
+    def positions(self) -> Ints:
+        """Return the usual sentences that have a neighbor on each side, ascending."""
+        usual = self.usual_sentences()
+        ends = np.concatenate((self.document_bounds[:-1], self.document_bounds[1:] - 1))
+        return usual[~np.isin(usual, ends)]
 
     # --- Documents ---
 
