@@ -65,13 +65,13 @@ def test_a_corpus_equals_its_documents(
     assert corpus.document_ids() == [row["id"] for row in rows]
     assert corpus.document_titles() == [row["title"] for row in rows]
     assert corpus.document_dates() == [row["date"] for row in rows]
-    expected = []
+    expected, around = [], []
     for i, text in enumerate(flat):
         d = int(corpus.document_of(i))
         inside = [s for sentences in content[d] for s in sentences]
         place = i - int(corpus.document_bounds[d])
         left, right = inside[max(0, place - window) : place], inside[place + 1 : place + 1 + window]
-        assert corpus.context(i, window) == Context(tuple(left), tuple(right))
+        around.append(Context(tuple(left), tuple(right)))
         bounds, p = corpus.paragraph_bounds, int(corpus.paragraph_of(i))
         assert bounds[p] <= i < bounds[p + 1]
         if left and right and 3 <= len(words(text)) <= 8:
@@ -79,7 +79,8 @@ def test_a_corpus_equals_its_documents(
     assert corpus.positions().tolist() == expected
     usual = [i for i, text in enumerate(flat) if 3 <= len(words(text)) <= 8]
     assert corpus.usual_sentences().tolist() == usual
-    assert corpus.contexts(expected, window) == [corpus.context(i, window) for i in expected]
+    assert corpus.contexts(np.arange(len(flat)), window) == around
+    assert corpus.contexts(expected, window) == [around[i] for i in expected]
     assert not corpus.contexts([])
     assert not corpus.texts([])
     assert stand_alone(corpus) == (len(flat) - len(documents) < 0.25 * len(flat))
@@ -88,9 +89,8 @@ def test_a_corpus_equals_its_documents(
 def test_numbers_out_of_range_are_refused(tmp_path: Path) -> None:
     """Never the last sentence for -1."""
     corpus, _ = built(tmp_path / "run", records([[2], [1]])[0])
-    calls: list[Callable[[int], object]] = [corpus.text, corpus.context]
     for wrong in (-1, 3):
-        for call in calls:
+        for call in (corpus.text, lambda i: corpus.contexts([i])):
             with pytest.raises(IndexError, match="expected 0 to 2"):
                 call(wrong)
         with pytest.raises(IndexError, match="expected 0 to 2"):

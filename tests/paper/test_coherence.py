@@ -62,7 +62,7 @@ def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list
     rows = []
     for s in texts:
         for position in positions:
-            context, size = corpus.context(position, 1), h[s].shape[1]
+            context, size = corpus.contexts([position], 1)[0], h[s].shape[1]
             sides = [
                 torch.from_numpy(coherence.encode(list(side))) if side else torch.zeros(1, size)
                 for side in (context.left, context.right)
@@ -128,7 +128,7 @@ def test_neighbors_are_the_sentences_of_the_context(corpus: Corpus, window: int)
     around = neighbors(np.arange(len(corpus)), corpus.document_bounds, window)
     assert (around == -1).any(), "premise"
     for position in range(len(corpus)):
-        context = corpus.context(position, window)
+        context = corpus.contexts([position], window)[0]
         left = [corpus.text(i) for i in around[position, 0] if i >= 0]
         right = [corpus.text(i) for i in around[position, 1] if i >= 0]
         assert (tuple(reversed(left)), tuple(right)) == (context.left, context.right)

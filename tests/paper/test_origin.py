@@ -75,7 +75,7 @@ class WordCoherence:
         return np.array(scores, dtype=np.float32) - 1
 
     def _score(self, sentence: str, position: int) -> float:
-        context = self.corpus.context(int(position), 1)
+        context = self.corpus.contexts([int(position)], 1)[0]
         return overlap(sentence, " ".join((*context.left, *context.right)))
 
 

@@ -81,8 +81,8 @@ class Corpus:
         >>> corpus = Corpus.open(run)
         >>> len(corpus), corpus.text(1)
         (3, 'We stayed in.')
-        >>> corpus.context(1)
-        Context(left=('It rained all day.',), right=('We read books.',))
+        >>> corpus.contexts([1])
+        [Context(left=('It rained all day.',), right=('We read books.',))]
     """
 
     def __init__(self, path: Path, part: Part) -> None:
@@ -240,16 +240,12 @@ class Corpus:
 
     # --- Neighbors ---
 
-    def context(self, i: int, window: int = 1) -> Context:
-        """Return up to `window` sentences on each side of sentence `i`, in its document.
+    def contexts(self, positions: npt.ArrayLike, window: int = 1) -> list[Context]:
+        """Return up to `window` sentences on each side of each of some sentences, in its document.
 
         Raises:
-            IndexError: There is no sentence `i`.
+            IndexError: A sentence does not exist.
         """
-        return self.contexts([i], window)[0]
-
-    def contexts(self, positions: npt.ArrayLike, window: int = 1) -> list[Context]:
-        """Return the `context` of each sentence; they are fetched together."""
         centers = np.asarray(positions, np.int64).ravel()
         self._check(centers)
         documents = self.document_of(centers)
