@@ -11,7 +11,6 @@ from firth.text.words import (
     has_word,
     jaccard,
     normal_form,
-    remove_spans,
     spans,
     stemmer_of,
     stems,
@@ -82,9 +81,3 @@ def test_stems_by_language() -> None:
     assert stems(["sailing"], stemmer_of("xx")) == ["sailing"]
     arabic = words("والكتاب بالكتاب للكتاب كِتاب الكتابات")
     assert stems(arabic, stemmer_of("ar")) == 5 * ["كتاب"]
-
-
-def test_removed_spans_leave_single_blanks() -> None:
-    """What was around a removed word is joined by one blank."""
-    assert remove_spans("They  never row.", [(6, 11)]) == "They row."
-    assert remove_spans("row", []) == "row"

@@ -141,18 +141,6 @@ def has_word(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def remove_spans(text: str, removed: Sequence[tuple[int, int]]) -> str:
-    """Return a text without the given spans, which are in order; white space becomes one blank.
-
-    Example:
-        >>> remove_spans("They never row.", [(5, 10)])
-        'They row.'
-    """
-    ends = [0, *(end for _, end in removed)]
-    begins = [*(start for start, _ in removed), len(text)]
-    return " ".join("".join(text[a:b] for a, b in zip(ends, begins, strict=True)).split())
-
-
 def normal_form(text: str) -> str:
     """Return NFKC, lower-case words joined by blanks. Texts with equal normal forms are the same.
 
