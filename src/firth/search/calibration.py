@@ -71,13 +71,13 @@ class Calibration:
         same = all(known.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
 
-    def chance(self, evidence: float, unit: str, length: int) -> float:
+    def chance(self, evidence: float, unit: str, length: float) -> float:
         """Return how often a query without an answer here has a best hit as good, in (0, 1].
 
         Args:
             evidence: Evidence of a hit (`firth.search.search.Hit`).
             unit: `sentence` or `document`.
-            length: Number of words of the query that are searched for.
+            length: Number of words of the query that are searched for; stop words count half.
         """
         nearest = np.abs(np.log(LENGTHS) - np.log(max(length, 1))).argmin()
         best = self.scores[unit][nearest]

@@ -218,7 +218,7 @@ class Search:
         if self.calibration:
             first = hits[0].answer if hits else UNLIKELY
             hits.answer = NOTHING if first == UNLIKELY else first
-        has_known = any(map(self.index.bm25.frequency, self.index.bm25.terms(query)))
+        has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
         if hits.answer == NOTHING and not has_known:
             hits.clear()
         return hits
@@ -314,14 +314,14 @@ class Search:
     def _hits(self, query: str, best: _Candidates, unit: Unit) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
         texts, owners = corpus.texts(best.numbers), corpus.document_of(best.numbers)
-        terms = bm25.terms(query)
+        length, content = sum(bm25.terms(query).values()), bm25.content(query)
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
             document, chance = corpus.document(d), None
             if self.calibration:
                 evidence = float(best.evidence[row])
-                chance = self.calibration.chance(evidence, unit, sum(terms.values()))
+                chance = self.calibration.chance(evidence, unit, length)
             yield Hit(
                 score=float(best.scores[row]),
                 text=text,
@@ -331,8 +331,8 @@ class Search:
                 number=number,
                 dense_score=float(best.dense[row]),
                 lexical_score=float(best.lexical[row]),
-                matches=bm25.matched(terms, text),
-                title_matches=bm25.matched(terms, document.title),
+                matches=bm25.matched(content, text),
+                title_matches=bm25.matched(content, document.title),
                 chance=chance,
                 answer="" if chance is None else verdict(chance),
                 source=document.source,
