@@ -1,27 +1,13 @@
 """Records become documents; what cannot is named."""
 
-from datetime import date, datetime
+from datetime import date
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firth.corpus.document import Document, Reason, id_of_text, iso_date, record_of
 from firth.run.settings import CorpusSettings
 
 from .conftest import apart
-
-
-@given(st.lists(st.one_of(st.dates(), st.datetimes()), min_size=2, max_size=9))
-def test_dates_sort_as_they_follow_each_other(moments: list[date]) -> None:
-    """A day sorts before its hours."""
-    dates = sorted(iso_date(moment.isoformat()) for moment in moments)
-    assert all(dates)
-    whole = [
-        moment if isinstance(moment, datetime) else datetime.combine(moment, datetime.min.time())
-        for moment in moments
-    ]
-    assert [datetime.fromisoformat(text) for text in dates] == sorted(whole)
 
 
 @pytest.mark.parametrize(

@@ -81,13 +81,6 @@ def test_equal_names_get_their_folders(tmp_path: Path) -> None:
     assert names(paths) == ["x/sub/news.txt", "y/sub/news.txt"]
 
 
-def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
-    """Inside a folder that is named too, or behind a link."""
-    path = write(tmp_path / "texts" / "a.txt")
-    (tmp_path / "link.txt").symlink_to(path)
-    assert len(names([tmp_path / "texts", path, tmp_path / "link.txt"])) == 1
-
-
 def test_all_problems_are_raised_together(tmp_path: Path) -> None:
     """One error names every input that cannot be read, before any work."""
     (tmp_path / "empty").mkdir()

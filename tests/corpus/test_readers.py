@@ -412,17 +412,6 @@ def parquet(path: Path, rows: int, group: int, change: Callable[[bytes], bytes])
     return texts
 
 
-def test_parquet_rows_are_numbered_over_all_groups(tmp_path: Path) -> None:
-    """From 1; ids and titles are read."""
-    path = tmp_path / "a.parquet"
-    texts = parquet(path, 1_000, 300, lambda data: data)
-    documents, problems = read(path)
-    assert not problems
-    assert [d.text for d in documents] == texts
-    assert [d.line for d in documents] == list(range(1, 1_001))
-    assert (documents[500].id, documents[500].title) == ("r500", "T")
-
-
 def test_bad_parquet_rows_are_named(tmp_path: Path) -> None:
     """Null, empty and invalid UTF-8; the others are kept."""
     valid = pa.array([b"Good one.", b"bad \xff", None, b"", b"Good two."], pa.binary())

@@ -12,7 +12,6 @@ import pytest
 from firth.corpus import tokenizer as module
 from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
-from firth.run.errors import MissingStageError
 from firth.run.run import Run
 
 from .conftest import run_of
@@ -64,19 +63,3 @@ def test_words_are_the_same_tokens_everywhere(run: Run, monkeypatch: pytest.Monk
     assert tokenizer.encode("The Ship").ids == tokenizer.encode("the ship").ids
     ids = tokenizer.encode("the the").ids
     assert ids[: len(ids) // 2] == ids[len(ids) // 2 :]
-
-
-def test_it_is_reused_and_follows_the_corpus(run: Run) -> None:
-    """Another corpus makes it stale."""
-    assert not build_tokenizer(run).reused
-    assert build_tokenizer(run).reused
-    build_corpus(run, ["Something else entirely. It is short. Yes."])
-    assert not build_tokenizer(run).reused
-
-
-def test_what_is_missing_is_named(run: Run, tmp_path: Path) -> None:
-    """The tokenizer, or the corpus it would be learned from."""
-    with pytest.raises(MissingStageError, match="tokenizer"):
-        open_tokenizer(run)
-    with pytest.raises(MissingStageError, match="firth build DOCUMENTS"):
-        build_tokenizer(run_of(tmp_path / "other"))

@@ -1,11 +1,10 @@
 """Which answers count."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.ratings.answers import Fault, Judgements, sort_answers
+from firth.ratings.answers import Fault, sort_answers
 from firth.ratings.records import Annotation, Gold, Tuple
 from firth.run.errors import InputError
 
@@ -74,10 +73,3 @@ def test_kept_and_left_out_are_all(rows: list[tuple[str, str, str, str]]) -> Non
     assert len(found.kept) + len(found.left_out) == len(answers)
     keys = [(one.annotator, one.tuple) for one in found.kept]
     assert len(set(keys)) == len(keys)
-
-
-def test_judgements_are_numbers_of_items() -> None:
-    judged = Judgements.of(TUPLES, [Annotation("u", "ann", "e", "a")])
-    assert (judged.asked.tolist(), judged.best.tolist(), judged.worst.tolist()) == ([1], [4], [0])
-    assert judged.count().shown.tolist() == [1, 1, 1, 0, 1]
-    assert np.isnan(judged.count().scores).tolist() == [False, False, False, True, False]

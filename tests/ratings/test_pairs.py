@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firth.ratings.overlap import Bags, Measure
-from firth.ratings.pairs import PairSample, PairSettings, Strategy, quotas, sample_pairs
+from firth.ratings.pairs import PairSample, PairSettings, Strategy, sample_pairs
 from firth.ratings.sentences import read_synonyms, replacements
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import parse_section
@@ -186,17 +186,6 @@ def test_what_cannot_be_sampled_is_refused(sentence_file: Path, tmp_path: Path) 
     with pytest.raises(ConfigError) as caught:
         parse_section(PairSettings, {"buckets": 1, "seed": -1, "strategy": "best"}, "--set")
     assert len(caught.value.problems) == 3
-
-
-@given(
-    st.integers(0, 200),
-    st.lists(st.tuples(st.floats(0.1, 9), st.integers(0, 50)), min_size=1, max_size=8),
-)
-def test_quotas_use_up_what_there_is(total: int, buckets: list[tuple[float, int]]) -> None:
-    weights, available = map(np.array, zip(*buckets, strict=True))
-    split = quotas(total, weights, available)
-    assert split.sum() == min(total, available.sum())
-    assert (split <= available).all()
 
 
 def test_the_most_frequent_synonym_counts(tmp_path: Path) -> None:

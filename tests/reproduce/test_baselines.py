@@ -8,7 +8,7 @@ import pytest
 from firth.model import open_scorer
 from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
 from firth.reproduce.settings import ReproduceSettings
-from firth.run.errors import InputError, MissingStageError
+from firth.run.errors import InputError
 from firth.run.run import Run
 
 PAIRS = [
@@ -50,14 +50,6 @@ def test_a_baseline_is_trained_once_and_opened_by_name(run: Run, name: str) -> N
     assert (run.path / "config.yaml").read_bytes() == before
 
 
-def test_untrained_baselines_name_the_command(empty_run: Run) -> None:
-    """A run without the stage gives an error with the command."""
-    with pytest.raises(MissingStageError, match="firth reproduce baseline cbos"):
-        open_scorer(f"baseline:cbos@{empty_run.path}")
-    with pytest.raises(InputError, match="no baseline that is trained"):
-        build_baseline(empty_run, "glove")
-
-
 def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:
     """Another setting trains again; tables and other baselines play no part."""
     build_baseline(run, "cbos")
@@ -65,13 +57,6 @@ def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:
     assert build_baseline(other, "cbos").reused
     own = run.wing("reproduce", ReproduceSettings).cbos
     assert not build_baseline(run, "cbos", own.model_copy(update={"epochs": 1})).reused
-
-
-def test_partial_sections_keep_the_defaults_of_the_baseline(run: Run) -> None:
-    """A section with one value has the baseline's values for the others."""
-    settings = run.changed({"reproduce": {"siamese_cbow": {"window": 2}}})
-    siamese = settings.wing("reproduce", ReproduceSettings).siamese_cbow
-    assert (siamese.batch, siamese.stemmed, siamese.window) == (100, False, 2)
 
 
 @pytest.mark.parametrize("pool", ["", "+mean", "+max", "+cls", "+first-last"])
