@@ -52,7 +52,7 @@ def open_baseline(name: str, run: str | Path | Run | None = None) -> PairScorer:
     if name == "dice":
         return Dice()
     idf = None if run is None else idf_of_run(Run.open(run))
-    return (TfIdf if name == "tfidf" else NgramTfIdf)(idf)
+    return TfIdf(idf, ngrams=name == "ngrams")
 
 
 def idf_of_run(run: Run) -> Idf:
@@ -94,41 +94,33 @@ class TfIdf:
     """Cosine of idf vectors, in [0, 1]: shared stems count, rare ones more.
 
     Each distinct stem of a text weighs ln((1 + N) / (1 + n)), where n of N sentences have it. A
-    stem that the counts lack weighs most.
+    stem that the counts lack weighs most. With n-grams, stems that are spelled alike are partly
+    equal: a text is the sum of the directions of its stems (`firth.text.subwords`), each as long as
+    its idf.
 
     Attributes:
         idf: Word counts; None counts the distinct texts of each call, so that scores depend on it.
+        ngrams: Whether stems that are spelled alike are partly equal.
     """
 
     idf: Idf | None = None
-    name: str = f"{PREFIX}tfidf"
+    ngrams: bool = False
 
-    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return the cosines of n pairs, (n,)."""
-        texts, left, right = numbered(pairs)
-        rows, _ = _weighted(texts, self.idf)
-        return _cosines(rows, left, right)
-
-
-@dataclass(frozen=True)
-class NgramTfIdf:
-    """Tf-idf in which stems that are spelled alike are partly equal, in [0, 1].
-
-    A text is the sum of the directions of its distinct stems (`firth.text.subwords`), each as long
-    as its idf. The attributes are those of `TfIdf`.
-    """
-
-    idf: Idf | None = None
-    name: str = f"{PREFIX}ngrams"
+    @property
+    def name(self) -> str:
+        """A name for tables."""
+        return f"{PREFIX}{'ngrams' if self.ngrams else 'tfidf'}"
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
         texts, left, right = numbered(pairs)
         rows, stems = _weighted(texts, self.idf)
-        grams = gram_table(stems)
-        lengths = np.sqrt(np.diff(grams.indptr))
-        grams.data /= np.repeat(lengths, np.diff(grams.indptr))
-        return _cosines((rows @ grams).tocsr(), left, right)
+        if self.ngrams:
+            grams = gram_table(stems)
+            lengths = np.sqrt(np.diff(grams.indptr))
+            grams.data /= np.repeat(lengths, np.diff(grams.indptr))
+            rows = (rows @ grams).tocsr()
+        return _cosines(rows, left, right)
 
 
 def _weighted(texts: Sequence[str], idf: Idf | None) -> "tuple[csr_matrix, list[str]]":
