@@ -29,7 +29,7 @@ LENGTHS = (1, 2, 3, 5, 8, 13)
 """Words that are searched for in the drawn queries; a query is compared with the nearest length."""
 ANSWERS, RELATED, NOTHING = "probably answers", "may be related", "nothing here answers this"
 UNLIKELY = "unlikely to answer"
-_ANSWERS_AT, _RELATED_AT = 0.05, 0.3
+_ANSWERS_AT, _RELATED_AT = 0.05, 0.4
 _FEWEST, _COUNTED, _TOP = 1_000, 50, 0.01
 _SURE = 0.95
 _RATES = (0.1, 0.01, 0.001, 0.0001)

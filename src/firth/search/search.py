@@ -209,12 +209,11 @@ class Search:
         if top < 1:
             raise InputError(f"top: got {top}; expected at least 1")
         hits = Hits()
-        if self._is_foreign(query):
-            hits.unknown = (query,)
-        else:
+        is_foreign = self._is_foreign(query)
+        if self._is_named or not is_foreign:
             best = self._candidates(query, top, mode, unit, where)
             hits = Hits(self._hits(query, best, unit))
-            hits.unknown = tuple(self.index.bm25.unknown(query))
+        hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         if self.calibration:
             first = hits[0].answer if hits else UNLIKELY
             hits.answer = NOTHING if first == UNLIKELY else first
@@ -225,7 +224,7 @@ class Search:
 
     def _is_foreign(self, query: str) -> bool:
         """Return whether no document has text in the writing systems of a query."""
-        if self._is_named or self.calibration is None:
+        if self.calibration is None:
             return False
         scripts = scripts_of([query])
         return bool(scripts) and not scripts & self.calibration.scripts
