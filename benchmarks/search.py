@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import bm25s
@@ -22,7 +23,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import firth
 from figures import record
-from firth.encoders.pretrained import open_encoder
 from firth.evaluation.bootstrap import (
     Estimate,
     Sample,
@@ -123,37 +123,38 @@ def tfidf_of(task: Task) -> Rank:
     )
 
 
-def cosine_of(task: Task, work: Path) -> Rank:
-    """Return exact cosines of the encoder's vectors of whole texts, as far as it reads."""
-    encoder, file = open_encoder(ENCODER), work / f"{task.name}-vectors.npy"
-    if not file.is_file():
-        np.save(file, encoder.encode([*task.documents.values()]))
-    vectors = np.load(file)
-    return by_scores([*task.documents], lambda query: vectors @ encoder.encode([query])[0])
-
-
-def firth_of(task: Task, work: Path, encoder: str | None) -> Rank:
+def firth_of(task: Task, work: Path, encoder: str | None) -> Search:
     """Return the search of a run of these documents."""
     records = [{"id": each, "text": text} for each, text in task.documents.items()]
     folder = work / f"{task.name}-{'text' if encoder is None else 'encoder'}"
-    search = Search.open(firth.build(records, folder, encoder=encoder, seed=SEED).run)
+    return Search.open(firth.build(records, folder, encoder=encoder, seed=SEED).run)
 
-    def rank(query: str) -> list[str]:
-        return [hit.document for hit in search.search(query, unit="document")]
 
-    return rank
+def hybrid(search: Search, query: str) -> list[str]:
+    """Return what firth ranks highest."""
+    return [hit.document for hit in search.search(query, unit="document")]
+
+
+def by_cosine(search: Search, query: str) -> list[str]:
+    """Return the documents by the exact cosine of their best sentence."""
+    index = search.index
+    best = index.cosines(index.encoder.encode([query])[0], np.arange(len(index)))
+    numbers = index.corpus.document_of(np.argsort(-best, kind="stable")).tolist()
+    ids = index.corpus.document_ids()
+    return [ids[number] for number in list(dict.fromkeys(numbers))[:10]]
 
 
 def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
     """Return nDCG@10 of each system on each task, and paired differences to bm25s."""
     rows: dict[str, list[Estimate]] = {}
     for task in tasks:
-        systems = {
+        alone, over = (firth_of(task, work, encoder) for encoder in (None, ENCODER))
+        systems: dict[str, Rank] = {
             BM25: bm25_of(task),
             "tf-idf of stems": tfidf_of(task),
-            f"{ENCODER}, cosine": cosine_of(task, work),
-            "firth, text alone": firth_of(task, work, None),
-            f"firth, {ENCODER}": firth_of(task, work, ENCODER),
+            f"{ENCODER}, best sentence": partial(by_cosine, over),
+            "firth, text alone": partial(hybrid, alone),
+            f"firth, {ENCODER}": partial(hybrid, over),
         }
         values: dict[str, Floats] = {}
         seed = bootstrap_seed(SEED, "search", task.name)
