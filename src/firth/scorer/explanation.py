@@ -13,7 +13,7 @@ from typing import Any
 
 from firth.scorer import render
 from firth.text.marks import Mark
-from firth.text.words import words
+from firth.text.words import joined, words
 
 TOPICS, WORDS, NUMBERS, CONTEXTS, EQUAL = "topics", "words", "numbers", "contexts", "equal"
 """Names of parts: topics of the corpus, aligned words, the penalty for numbers that differ,
@@ -217,7 +217,7 @@ class Explanation:
     def unmatched(self) -> tuple[list[str], list[str]]:
         """Words of each text that match no word of the other; stop words are left out."""
         first, second = (
-            [word.text for word in side if not (word.matched or word.stop_word)]
+            joined(word.text for word in side if not (word.matched or word.stop_word))
             for side in (self.words1, self.words2)
         )
         return first, second
@@ -225,7 +225,8 @@ class Explanation:
     @property
     def unknown(self) -> tuple[str, ...]:
         """Words of either text that the corpus does not have, in order."""
-        return tuple(dict.fromkeys(w.text for w in (*self.words1, *self.words2) if not w.known))
+        unknown = (w.text for w in (*self.words1, *self.words2) if not w.known)
+        return tuple(joined(dict.fromkeys(unknown)))
 
     @property
     def cautions(self) -> tuple[str, ...]:

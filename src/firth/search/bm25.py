@@ -20,7 +20,7 @@ import numpy.typing as npt
 from firth.run.files import create_mapped, open_mapped
 from firth.text.arrays import Ints, Singles, places
 from firth.text.rarity import Idf, is_letter, stop_words
-from firth.text.words import spans, stems, words
+from firth.text.words import joined, spans, stems, words
 
 K1, B = 1.5, 0.75
 """Saturation of counts and weight of lengths (Robertson & Zaragoza 2009; bm25s has the same)."""
@@ -237,16 +237,22 @@ class Bm25:
         """Return the distinct words of a query whose stems no sentence and no title has."""
         distinct = list(dict.fromkeys(words(query)))
         roots = stems(distinct, self.stemmer)
-        return [w for w, stem in zip(distinct, roots, strict=True) if not self.frequency(stem)]
+        unknown = zip(distinct, roots, strict=True)
+        return joined(word for word, stem in unknown if not self.frequency(stem))
 
     def matched(self, terms: Container[str], text: str) -> tuple[tuple[int, int], ...]:
         """Return the spans of the words of a text whose stems are among `terms`.
 
-        A span is the first and the one-past-last character of a word.
+        A span is the first and the one-past-last character of a word. Pairs of characters that
+        overlap become one.
         """
-        places = spans(text)
-        roots = stems(words(text), self.stemmer)
-        return tuple(span for span, stem in zip(places, roots, strict=True) if stem in terms)
+        matched: list[tuple[int, int]] = []
+        for (start, end), stem in zip(spans(text), stems(words(text), self.stemmer), strict=True):
+            if stem in terms and matched and start < matched[-1][1]:
+                matched[-1] = matched[-1][0], end
+            elif stem in terms:
+                matched.append((start, end))
+        return tuple(matched)
 
 
 def _lengths(parts: Sequence[Postings], owners: Sequence[Ints], n: int) -> Singles:

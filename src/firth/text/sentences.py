@@ -29,6 +29,8 @@ _CITED_END = re.compile(
 _OPENING = "\"'\u00ab\u2018\u201c\u201e("
 _FULL_STOPS = re.compile("(?<=[\u17d4\u17d5\u104b\u0f0d\u0f0e])")
 """Full stops of Khmer, Burmese and Tibetan."""
+_OTHER_STOPS = re.compile("[\u0589\u061f\u06d4\u0964\u0965\u1362\u3002\uff01\uff1f]")
+"""Full stops and question marks that nupunkt does not know."""
 _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[^\W\d_])[.)]")
 """The number of a heading or of an item of a list, which is no sentence."""
 _DOTTED = re.compile(r"\w\.\w+\.$")
@@ -109,7 +111,7 @@ def _punkt() -> Any:
 
 def _split_line(line: str, language: str) -> Iterator[str]:
     """Yield the sentences of one line; nupunkt takes quadratic time in a run without blanks."""
-    if language != "en":
+    if language != "en" or _OTHER_STOPS.search(line):
         import sentencex
 
         for piece in _quotes_moved(sentencex.segment(language, line)):

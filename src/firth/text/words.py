@@ -10,7 +10,7 @@ written with them (light10, Larkey et al. 2007).
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -120,6 +120,25 @@ def _unspaced(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         at, paired = last, first
     if at < end:
         yield at, end
+
+
+def joined(parts: Iterable[str]) -> list[str]:
+    """Return words, with characters and pairs of a script without spaces as runs again.
+
+    Example:
+        >>> joined(["字", "字が", "が", "2", "つ"])
+        ['字が', '2', 'つ']
+    """
+    runs: list[str] = []
+    end = ""
+    for part in parts:
+        characters = [] if part.isascii() else _patterns()[1].findall(part)
+        if characters and characters[0] == end:
+            runs[-1] += part[len(end) :]
+        else:
+            runs.append(part)
+        end = characters[-1] if characters else ""
+    return runs
 
 
 def word_count(text: str) -> int:
