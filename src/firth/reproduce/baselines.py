@@ -15,9 +15,10 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.encoders.folder import PretrainedFiles
 from firth.reproduce.averaged import WordBag, averaged, glove, sentences_of, stemmer_name
-from firth.reproduce.settings import ReproduceSettings, VectorSettings, printed
+from firth.reproduce.settings import ReproduceSettings, VectorSettings
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
+from firth.run.files import fingerprint_value
 from firth.run.run import Run
 from firth.run.settings import Section, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
@@ -57,7 +58,7 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
         raise InputError(
             f"{title}: it learns from a corpus. Name the run that trained it: {title}@RUN"
         )
-    return load_baseline(parts["name"], run.folder(stage_of(parts["name"])))
+    return WordBag.load(run.folder(stage_of(parts["name"]))).scorer()
 
 
 def _glove(name: str, source: str, pool: str) -> Any:
@@ -103,7 +104,8 @@ def build_baseline(
         trained = ", ".join(each for each, one in BASELINES.items() if one.trained)
         raise InputError(f"{name}: no baseline that is trained. Expected one of {trained}")
     chosen = settings or run.wing("reproduce", ReproduceSettings).of(name)
-    inputs = {"corpus": Corpus.open(run).digest, "reproduce": printed(chosen)}
+    print_of_settings = fingerprint_value(chosen.model_dump(mode="json"))
+    inputs = {"corpus": Corpus.open(run).digest, "reproduce": print_of_settings}
     work = known.fill
     return run.build(
         stage or stage_of(name),
@@ -111,11 +113,6 @@ def build_baseline(
         settings=["seed"],
         inputs=inputs,
     )
-
-
-def load_baseline(name: str, folder: Path) -> PairScorer:
-    """Open a folder that holds a trained baseline."""
-    return WordBag.load(folder).scorer()
 
 
 def _fill_vectors(

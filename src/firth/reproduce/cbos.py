@@ -1,18 +1,19 @@
 """Tables of Yuan & Zhang (CBOS): five systems that learn from neighboring sentences."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from firth.evaluation.metrics import Columns, Metric
 from firth.evaluation.sets import EvaluationSet, load_set
-from firth.reproduce.baselines import build_baseline, load_baseline, stage_of
+from firth.reproduce.averaged import WordBag
+from firth.reproduce.baselines import build_baseline, stage_of
 from firth.reproduce.result import Cell, Findings, Request, figure, published
 from firth.reproduce.settings import NeighborSettings, ReproduceSettings
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.stage import Stage
-from firth.text.pairs import PairScorer
 
 SYSTEMS = ("skip-gram", "cbow", "skip-thought", "siamese-cbow", "cbos")
 TRAINED = ("skip-gram", "cbow", "siamese-cbow", "cbos")
@@ -29,7 +30,7 @@ def table1(request: Request) -> Findings:
     cells, columns = [], {}
     for name in TRAINED:
         build_baseline(request.run, name)
-        columns[name] = _by_subset(load_baseline(name, request.run.folder(stage_of(name))), data)
+        columns[name] = _by_subset(request.run.folder(stage_of(name)), data)
     there = [key for key in figures if key in columns[TRAINED[0]]]
     missing = [key for key in figures if key not in there]
     notes += [f"Missing: {', '.join(missing)}."] if missing else []
@@ -85,7 +86,7 @@ def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
         settings = NeighborSettings(**{**given_settings, **fixed, field: value})
         stage = Stage(f"reproduce/{request.table}/{value}", 1, "", "firth reproduce table")
         build_baseline(run, "cbos", settings, stage)
-        columns = _by_subset(load_baseline("cbos", run.folder(stage)), data)
+        columns = _by_subset(run.folder(stage), data)
         for key, both in columns.items():
             cells.append(
                 Cell(f"{letter} = {value}", key, figure(Metric.PEARSON, [both], request.seed, key))
@@ -107,8 +108,9 @@ def _sts_sets(request: Request, names: set[str]) -> tuple[list[EvaluationSet], l
     return there, notes
 
 
-def _by_subset(scorer: PairScorer, sets: list[EvaluationSet]) -> dict[str, Columns]:
-    """Return `sts12 MSRpar` → human scores and similarities."""
+def _by_subset(folder: Path, sets: list[EvaluationSet]) -> dict[str, Columns]:
+    """Return `sts12 MSRpar` → human scores and similarities of a trained baseline."""
+    scorer = WordBag.load(folder).scorer()
     results: dict[str, Columns] = {}
     for data in sets:
         similarities = scorer.similarities(data.pairs)

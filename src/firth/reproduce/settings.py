@@ -5,7 +5,6 @@ The ablations and sweeps of the papers change a value here or in the section `pa
 
 from typing import Literal
 
-from firth.run.files import fingerprint_value
 from firth.run.settings import Count, Positive, Section
 
 
@@ -91,8 +90,3 @@ class ReproduceSettings(Section):
         """Return the settings of a trained baseline, such as `skip-gram`."""
         section: Section = getattr(self, baseline.replace("-", "_"))
         return section
-
-
-def printed(settings: Section) -> str:
-    """Return the fingerprint of a section, which is an input of a stage."""
-    return fingerprint_value(settings.model_dump(mode="json"))
