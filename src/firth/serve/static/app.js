@@ -109,7 +109,7 @@ function chooser(name, value) {
     autocomplete: "off", placeholder: "Id or title", oninput: fill, onfocus: fill })];
 }
 
-/** Return a text with the spans of matched words marked; positions count code points. */
+/** Return the pieces of a text, with the spans of matched words marked; positions count code points. */
 function marked(value, spans) {
   const points = [...value];
   const parts = [];
@@ -118,18 +118,19 @@ function marked(value, spans) {
     parts.push(points.slice(last, start).join(""), make("mark", { class: "hit" }, points.slice(start, end).join("")));
     last = end;
   }
-  return make("span", { dir: "auto" }, parts, points.slice(last).join(""));
+  return [...parts, points.slice(last).join("")];
 }
 
 /** Make one line of a hit, which begins shortly before the first marked word; opened, it shows all. */
 function line({ text, matches }) {
   const first = matches.length ? matches[0][0] : 0;
-  const start = first > 60 ? [...text].indexOf(" ", first - 40) + 1 : 0;
+  const blank = [...text].indexOf(" ", first - 40);
+  const start = first <= 60 ? 0 : blank < 0 || blank > first ? first - 40 : blank + 1; // there may be no blanks
   const short = [...text].slice(start).join("");
-  const brief = () => [start ? "… " : "", marked(short, matches.map((span) => span.map((place) => place - start)))];
-  const summary = make("summary", {}, brief());
+  const brief = () => [start ? "… " : "", ...marked(short, matches.map((span) => span.map((place) => place - start)))];
+  const summary = make("summary", { dir: "auto" }, brief());
   return make("details", { ontoggle: ({ target }) =>
-    summary.replaceChildren(...(target.open ? [marked(text, matches)] : brief())) }, summary);
+    summary.replaceChildren(...(target.open ? marked(text, matches) : brief())) }, summary);
 }
 
 /** Show how much of two documents is in each other, and the sentences that match. */
