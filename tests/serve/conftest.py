@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firth.model import load
+from firth.model import load as load_model
 from firth.serve.app import Service
 from firth.serve.server import Limits, listen, make_server
 from firth.serve.worker import Load
@@ -17,14 +17,9 @@ TOKEN = "0123456789abcdef"
 
 
 @contextmanager
-def running(
-    folder: Path, token: str | None = None, connections: int = 500, **load_options: Any
-) -> Iterator[str]:
-    """Serve a run inside the block, and yield the address."""
-    service = Service(load(folder), Load(**load_options), token)
-    server = make_server(
-        service.app(), Limits(seconds=3, answer_seconds=60, connections=connections)
-    )
+def serving(app: Any, **limits: Any) -> Iterator[str]:
+    """Serve an application inside the block, and yield the address."""
+    server = make_server(app, Limits(**{"seconds": 3, "answer_seconds": 60, **limits}))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -33,6 +28,13 @@ def running(
         finally:
             server.should_exit = True
             thread.join()
+
+
+@contextmanager
+def running(folder: Path, token: str | None = None, **load: Any) -> Iterator[str]:
+    """Serve a run inside the block, and yield the address."""
+    with serving(Service(load_model(folder), Load(**load), token).app()) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

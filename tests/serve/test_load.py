@@ -1,5 +1,6 @@
 """Many, slow, heavy and hostile clients: ordinary ones are answered meanwhile."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -12,7 +13,11 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
-from tests.serve.conftest import running
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from tests.serve.conftest import running, serving
 from tests.serve.test_api import A, B, ask, problem
 
 WORDS = " ".join(f"word{number}" for number in range(1_900))
@@ -87,15 +92,46 @@ def test_heavy_work_ends_at_its_deadline(toy_folder: Path) -> None:
         assert (code, error["code"]) == (504, "timeout")
 
 
-def test_a_flood_of_connections_keeps_nobody_out(toy_folder: Path) -> None:
+async def large(_: object) -> Response:
+    """Answer with more than the system's own buffers hold."""
+    return Response(bytes(24 << 20))
+
+
+async def small(request: Request) -> Response:
+    """Answer when the body has arrived."""
+    return Response(await request.body() + b"small")
+
+
+APP = Starlette(routes=[Route("/large", large), Route("/small", small, methods=["GET", "POST"])])
+
+
+def test_a_flood_of_connections_keeps_nobody_out() -> None:
     """Beyond the limit, the oldest request that has not arrived is answered with 503."""
-    with running(toy_folder, connections=5) as address:
-        held = [sent(address, "/api/search", "", length=99)]
-        assert ask(address, "/health") == {"status": "ok"}
-        held += [sent(address, "/api/search", "", length=99) for _ in range(20)]
-        assert ask(address, "/api/search", {"query": "ship", "top": 1})["hits"]
+    with serving(APP, connections=5) as address:
+        held = [sent(address, "/small", "", length=99)]
+        assert urlopen(f"{address}/small", timeout=60).read() == b"small"
+        held += [sent(address, "/small", "", length=99) for _ in range(20)]
+        assert urlopen(f"{address}/small", timeout=60).read() == b"small"
         assert held[0].recv(100).startswith(b"HTTP/1.1 503 ")
         for client in held:
+            client.close()
+
+
+def test_answers_that_nobody_takes_use_bounded_memory() -> None:
+    """Beyond the limit, the client that waits longest is cut off, and others get their answers."""
+    with serving(APP, unsent=30 << 20) as address:
+        place = urlsplit(address)
+        held = [socket.create_connection((place.hostname or "", place.port or 0)) for _ in range(2)]
+        for client in held:
+            client.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert client.recv(1)
+        assert len(urlopen(f"{address}/large", timeout=60).read()) == 24 << 20
+        for client in held:
+            taken = 0
+            with contextlib.suppress(ConnectionResetError):
+                while part := client.recv(1 << 20):
+                    taken += len(part)
+            assert taken < 24 << 20
             client.close()
 
 

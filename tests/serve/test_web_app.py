@@ -55,7 +55,7 @@ def test_search_marks_the_words_of_the_query(page: Any) -> None:
 
 def test_a_hit_is_one_line_until_it_is_opened(page: Any) -> None:
     """The line shows a marked word, and the whole sentence when it is clicked."""
-    page.set_viewport_size({"width": 390, "height": 800})
+    page.set_viewport_size({"width": 240, "height": 800})
     page.goto(f"{page.address}/#search?q=harbor")
     page.wait_for_selector("ol.hits summary mark.hit")
     summary = page.locator("ol.hits summary").first
@@ -71,7 +71,11 @@ def test_documents_are_chosen_from_a_list(page: Any) -> None:
     page.click("text=Compare with another")
     page.fill("input[name=b]", "doc-1")
     page.wait_for_selector("#documents-b option", state="attached")
-    ids = page.eval_on_selector_all("#documents-b option", "all => all.map((one) => one.value)")
+    for _ in range(300):
+        ids = page.eval_on_selector_all("#documents-b option", "all => all.map((one) => one.value)")
+        if {one[:5] for one in ids} == {"doc-1"}:
+            break
+        page.wait_for_timeout(100)
     assert {one[:5] for one in ids} == {"doc-1"}
     page.click("text=Compare documents")
     page.wait_for_selector("main table td")

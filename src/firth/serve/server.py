@@ -41,6 +41,8 @@ class Limits:
         idle_seconds: Time between two requests of a connection.
         connections: Connections at a time; for one more, the oldest without a whole request is
             closed, so that a flood of idle ones keeps no client out.
+        unsent: Bytes of answers that wait for their clients; beyond them, the one that waits
+            longest is given up.
         stop_seconds: Time in which a server that stops finishes its requests.
     """
 
@@ -48,6 +50,7 @@ class Limits:
     answer_seconds: float = 30.0
     idle_seconds: int = 5
     connections: int = 500
+    unsent: int = 256 << 20
     stop_seconds: int = 30
 
 
@@ -89,6 +92,9 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
             self.answered += 1
             super().on_response_complete()
             self.watch()
+            held = {one: one.transport.get_write_buffer_size() for one in incomplete}
+            if sum(held.values()) > bounds.unsent:
+                next(one for one in held if held[one]).give_up()
 
         def connection_lost(self, exc: Exception | None) -> None:
             incomplete.pop(self, None)
@@ -102,20 +108,21 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
 
         def watch(self) -> None:
             """Start the deadline of a request, then of its answer; more bytes do not extend it."""
-            arrived = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
-            if (arrived, self.answered) != self.waiting and not self.transport.is_closing():
+            whole = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
+            works = whole and not (self.cycle and self.cycle.response_complete)
+            if (works, self.answered) != self.waiting:
                 if self.timer is not None:
                     self.timer.cancel()
-                self.waiting = (arrived, self.answered)
+                self.waiting = (works, self.answered)
                 incomplete.pop(self, None)
-                if not arrived:
+                if not works:
                     incomplete[self] = None
-                seconds = bounds.answer_seconds if arrived else bounds.seconds
-                end = self.transport.abort if arrived else self.give_up
+                seconds = bounds.answer_seconds if works else bounds.seconds
+                end = self.transport.abort if works else self.give_up
                 self.timer = self.loop.call_later(seconds, end)
 
         def give_up(self, answer: bytes = _LATE) -> None:
-            """Close a connection without a whole request; answer where one has begun."""
+            """Close a connection that waits for its client; answer a request that has begun."""
             incomplete.pop(self, None)
             self.connections.discard(self)
             if self.transport.get_write_buffer_size():
