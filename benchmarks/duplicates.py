@@ -116,15 +116,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     for name in ("run", "encoder-run"):
-        parser.add_argument(f"--{name}", required=True)
+        parser.add_argument(f"--{name}")
     for name in ("news", "cost"):
         parser.add_argument(f"--{name}", nargs="*", default=[])
     given = parser.parse_args()
-    rows = mrpc(given.data_dir, given.run, given.encoder_run)
-    columns = ["MRPC", "average precision", "minus", "that of"]
-    words = [Corpus.open(run).word_counts.sum() / 1e6 for run in (given.run, given.encoder_run)]
-    data = f"MRPC; learned from {words[0]:.1f}M words, over {ENCODER} from {words[1]:.1f}M"
-    record("duplicates-mrpc", columns, rows, command=COMMAND, data=data, seed=SEED)
+    if given.run and given.encoder_run:
+        rows = mrpc(given.data_dir, given.run, given.encoder_run)
+        columns = ["MRPC", "average precision", "minus", "that of"]
+        words = [Corpus.open(run).word_counts.sum() / 1e6 for run in (given.run, given.encoder_run)]
+        data = f"MRPC; learned from {words[0]:.1f}M words, over {ENCODER} from {words[1]:.1f}M"
+        record("duplicates-mrpc", columns, rows, command=COMMAND, data=data, seed=SEED)
     if given.news:
         rows = {}
         for name in given.news:
@@ -142,7 +143,9 @@ def main() -> None:
                 seconds, peak = cost("-m", "firth", command, "--run", run, "-q")
                 rows[f"{command}, {len(corpus):,} sentences"] = [round(seconds), round(peak)]
         columns = ["command", "processor time, s", "peak memory, MiB"]
-        record("duplicates-cost", columns, rows, command=f"{COMMAND} --cost RUNS", data="Wikipedia")
+        inputs = [Run.open(run).settings.corpus.inputs for run in given.cost]
+        data = "; ".join(", ".join(Path(each).name for each in some) for some in inputs)
+        record("duplicates-cost", columns, rows, command=f"{COMMAND} --cost RUNS", data=data)
 
 
 if __name__ == "__main__":
