@@ -38,7 +38,7 @@ SMALL, LARGE, CAUSAL = 8, 16, 8
 ALONE = (4, 8, 16, 100, 500)
 COHERENCE = Weights(coherence=1, sentence=0, left=0, right=0)
 COMMAND = "python benchmarks/paper.py printed kb smollm2 --data-dir DATA"
-ONES = Weights()
+ONES = Weights(coherence=1)
 ALIKE = (1, 1, 1, 1)
 """Factors of terms that are scaled to the same deviation."""
 
@@ -110,6 +110,26 @@ def rows_of(rated: Rated, printed: Path, run: Path, chosen: dict[str, Weights]) 
     return cells
 
 
+def by_kind(rated: Rated, folder: Path) -> dict[str, Cell]:
+    """Return the figures of several fits over the same ranking, with `LARGE` contexts."""
+    plain, pmi = (fits_of(rated, folder, LARGE, pmi=pmi) for pmi in (False, True))
+    alike = scaled(pmi, ALIKE)
+    cells = {
+        "log p, cosine": figure(plain, "cosine", LARGE),
+        "log p, centered": figure(plain, "centered", LARGE),
+        "log p of equal deviation, centered": figure(
+            plain, "centered", LARGE, scaled(plain, ALIKE)
+        ),
+        "PMI, cosine": figure(pmi, "cosine", LARGE),
+        "PMI, centered": figure(pmi, "centered", LARGE),
+        "PMI of equal deviation, centered": figure(pmi, "centered", LARGE, alike),
+    }
+    for term in TERMS:
+        alone = Weights(**{other: float(other == term) for other in TERMS})
+        cells[f"PMI, {term} alone, centered"] = figure(pmi, "centered", LARGE, alone)
+    return cells
+
+
 def by_coherence(rated: Rated, folder: Path, measure: Measure) -> list[Cell]:
     """Return the figures of the coherence term alone for every size of `ALONE`."""
     most = ALONE[-1]
@@ -155,7 +175,7 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=120)
-    parser.add_argument("--causal-pairs", type=int, default=40)
+    parser.add_argument("--causal-pairs", type=int, default=30)
     given = parser.parse_args()
     run = Run.open(given.run)
     chosen: dict[str, Weights] = {}
@@ -170,6 +190,11 @@ def main() -> None:
     }
     columns = ["", "contexts", "STSb dev", "STSb test"]
     record("paper", columns, rows, command=COMMAND, data=described(run, dev, test), seed=SEED)
+
+    of_dev, of_test = (by_kind(some, given.run) for some in (dev, test))
+    kinds: dict[str, list[Cell]] = {kind: [cell, of_test[kind]] for kind, cell in of_dev.items()}
+    columns = ["", "STSb dev", "STSb test"]
+    record("paper-fits", columns, kinds, command=COMMAND, data=described(run, dev, test))
 
     large = fits_of(dev, given.run, LARGE, pmi=True)
     language = fits_of(few, given.causal, CAUSAL, pmi=True)

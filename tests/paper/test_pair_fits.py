@@ -34,7 +34,10 @@ STRATEGIES: list[dict[str, Any]] = [{}, {"diverse": False}, {"selection": "rando
 
 
 def opened(run: Run, fits: Any = None, **contexts: Any) -> Origin:
-    changes = {"contexts": {"shortlist": SHORTLIST} | contexts, "fits": fits or {}}
+    changes = {
+        "contexts": {"shortlist": SHORTLIST} | contexts,
+        "fits": {"pmi": False, **(fits or {})},
+    }
     return Origin.open(run.changed({"paper": changes}))
 
 

@@ -32,7 +32,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "coherence": SMALL["coherence"] | {"steps": 4},
         "generator": SMALL["generator"] | {"steps": 4},
         "surrogate": SMALL["surrogate"] | {"base": "transformer", "calibration": "none"},
-        "fits": SMALL.get("fits", {}) | {"measure": "cosine"},
+        "fits": {"measure": "cosine", "pmi": False},
     }
     run = run.changed(preset("paper")).changed({"paper": sizes})
     build_origin(run)

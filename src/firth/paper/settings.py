@@ -115,8 +115,8 @@ class ContextSettings(Section):
 class Weights(Section):
     """λ1 … λ4 of Eq. 3, which the paper does not give."""
 
-    coherence: NonNegative = 1.0
-    """λ1, of log p(y=1 | s, c)."""
+    coherence: NonNegative = 0.1
+    """λ1, of log p(y=1 | s, c), which differs ten times as much between sentences as the others."""
     sentence: NonNegative = 1.0
     """λ2, of log p(s | c) / |s|."""
     left: NonNegative = 1.0
@@ -138,8 +138,8 @@ class FitSettings(Section):
     """Context fits (Eq. 3) and the similarity of two vectors of them (Eq. 4)."""
 
     weights: Weights = Weights()
-    pmi: bool = False
-    """Subtract from each log-likelihood the same one with the evidence left out."""
+    pmi: bool = True
+    """Subtract from each log-likelihood the same one with the evidence left out (not printed)."""
     measure: Measure = "centered"
     """`cosine` is Eq. 4 as printed; `centered` is Pearson's correlation."""
 

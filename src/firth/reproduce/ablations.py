@@ -361,9 +361,10 @@ def _surrogate(
 def _notes(request: Request, contexts: int) -> list[str]:
     paper = request.run.wing("paper", PaperSettings)
     values = ", ".join(f"{value:g}" for value in paper.fits.weights.model_dump().values())
+    kind = "mutual information" if paper.fits.pmi else "likelihoods"
     return [
-        f"Origin as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values}, "
-        f"generator {paper.generator.backend}. The paper's corpus has 100 billion tokens."
+        f"Eq. 4 as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values}, "
+        f"{kind} by {paper.generator.backend}. The paper's corpus has 100 billion tokens."
     ]
 
 
