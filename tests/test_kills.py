@@ -26,7 +26,7 @@ from tests.conftest import TOY_SETTINGS, toy_documents
 SEED = int(os.environ.get("FIRTH_SEED", "1"))
 KILLS = int(os.environ.get("FIRTH_KILLS", "15"))
 CHILD = """
-import sys
+import os, sys
 import firth.cli.main, firth.evaluation.evaluate, firth.pipeline, firth.search.clean
 import firth.search.documents, firth.search.vectors
 if "train" in sys.argv:
@@ -35,8 +35,9 @@ if "train" in sys.argv:
     adapt._CHECKPOINT_STEPS = distill._CHECKPOINT_STEPS = finetune._CHECKPOINT_STEPS = 5
 print("ready", flush=True)
 firth.cli.main.main()
+os._exit(0)
 """
-"""Says when the work begins: a kill during imports would show nothing."""
+"""Says when the work begins: a kill during imports, or while Python exits, would show nothing."""
 
 
 def without_index(folder: Path) -> None:
@@ -154,17 +155,17 @@ def interrupt(
     counts = {"kills": 0, "midway": 0, "ended": 0}
     while counts["kills"] < count:
         folder = Path(shutil.copytree(before, place / f"trial-{counts['ended']}"))
-        longest = whole
+        longest, found = whole, old
         while True:
             process = begin(command.words, folder)
-            if counts["kills"] == count or end(process, rng.uniform(0, longest)):
-                end(process)
+            is_last = counts["kills"] == count or found == new
+            if end(process, None if is_last else rng.uniform(0, longest)):
                 break
             send(process)
             process.communicate()
-            longest = whole / 2  # What was done is not done again.
+            found, longest = contents(folder), whole / 2  # What was done is not done again.
             counts["kills"] += 1
-            counts["midway"] += contents(folder) not in (old, new)
+            counts["midway"] += found not in (old, new)
             assert documents(folder) in (store, documents(undisturbed))
         found = contents(folder)
         assert {name for name in found if found[name] != new.get(name)} == set()
