@@ -55,6 +55,7 @@ _STEMMERS = {
     "nb": "norwegian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+    "ary": "arabic", "arz": "arabic", "bs": "serbian", "hr": "serbian", "nn": "norwegian",
 }  # fmt: skip
 
 
