@@ -35,7 +35,7 @@ from firth.text.arrays import Floats
 SEED = 13
 SMALL, LARGE, CAUSAL = 8, 16, 8
 """|C_s| of the rows as printed, of those with more contexts, and with the language model."""
-ALONE = (4, 8, 16, 100, 500)
+ALONE = (2, 4, 8, 16, 100, 500)
 COHERENCE = Weights(coherence=1, sentence=0, left=0, right=0)
 COMMAND = "python benchmarks/paper.py printed kb smollm2 --data-dir DATA"
 ONES = Weights(coherence=1)
@@ -153,11 +153,15 @@ def surrogate(run: Run, data_dir: Path) -> None:
     dev = report["after"]["dev"]["all"]
     model = open_scorer(str(run.folder(SURROGATE)))
     cells: list[Cell] = [int(run.manifest(HARVEST).summary["pairs"]["train"])]
-    cells += [dev["l2"], dev["constant_l2"], round(100 * dev["spearman"], 1)]
+    cells += [
+        *(round(dev[name], 4) for name in ("l2", "constant_l2")),
+        round(100 * dev["spearman"], 1),
+    ]
     data = load_set("sts-b:dev", data_dir)
     cells.append(Rated(data, SEED).spearman(model.similarities(data.pairs)))
-    columns = ["", "pairs", "L2 on dev", "of a constant", "rank of Origin", "STSb dev"]
-    record("paper-surrogate", columns, {"Siamese": cells}, command=COMMAND, data=described(run))
+    columns = ["", "pairs", "L2 on dev", "of a constant", "ρ with Origin", "STSb dev"]  # noqa: RUF001
+    sets = f"{described(run)}{dev['n']} harvested pairs of dev; sts-b:dev"
+    record("paper-surrogate", columns, {"Siamese": cells}, command=COMMAND, data=sets)
 
 
 def described(run: Run, *samples: Rated) -> str:
