@@ -15,21 +15,24 @@ from pathlib import Path
 
 import numpy as np
 
-import firth
 from figures import Cell, record
-from firth.encoders.words import WORDS, WordSpace
+from firth.corpus.build import build_corpus
+from firth.encoders.words import build_words
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
+from firth.model import open_scorer
+from firth.pipeline import build_encoder
 from firth.run.errors import MissingExtraError, require
 from firth.run.run import Run
-from firth.scorer.components import AlignedWords, EncodedSentences
-from firth.scorer.scorer import ALIGNED, SENTENCES, Scorer
+from firth.run.settings import Settings
+from firth.scorer.blend import build_blend
+from firth.scorer.scorer import Scorer
 from firth.text.arrays import Floats, Singles
 from firth.text.pairs import CosineScorer, PairScorer, TextPair
 
 CHAR, NGRAMS, SCORER, ENCODER = "char", "n-grams of stems", "scorer", "encoder"
-DICE, E5, OVER_E5 = "Dice", "e5-small", "scorer over e5-small"
+DICE, E5 = "Dice", "e5-small"
 LANGUAGES = {
     "afr": ("Afrikaans", "afr", "0.07M words, talks"),
     "amh": ("Amharic", "amh", "2.3M, news"),
@@ -103,7 +106,7 @@ def main() -> None:
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
     if given.split != "test" or len(done) < len(LANGUAGES):
         return
-    names = [name for name in (E5, OVER_E5) if all(name in one.models for one in done.values())]
+    names = [name for name in (E5,) if all(name in one.models for one in done.values())]
     first: Shown = [CHAR, SCORER, (SCORER, CHAR)]
     others: Shown = [DICE, NGRAMS, ENCODER, *names]
     data = DATA.format(split="test", sizes=_sizes(done))
@@ -125,23 +128,22 @@ def measured(data_dir: Path, runs: Path, code: str, split: str) -> Evaluation:
         encoder = E5Encoder()
     except MissingExtraError:
         return evaluated(scorers, data_dir, code, split)
-    space = WordSpace.load(Run.open(runs / code).folder(WORDS))
-    parts = {SENTENCES: EncodedSentences(encoder), ALIGNED: AlignedWords(space)}
-    weights = {SENTENCES: 1.0, ALIGNED: 0.15}
-    over = Scorer(parts, weights, 0.25, space, lambda: None)  # type: ignore[arg-type, return-value]
-    scorers |= {E5: CosineScorer(E5, encoder.encode), OVER_E5: over}
+    scorers[E5] = CosineScorer(E5, encoder.encode)
     return evaluated(scorers, data_dir, code, split)
 
 
 def opened(files: Sequence[Path], run: Path) -> dict[str, PairScorer]:
     """Build a run, and open its scorer, its encoder and the baselines."""
-    model = firth.load(run) if run.is_dir() else firth.build([str(file) for file in files], run)
+    if not run.is_dir():
+        build_corpus(Run.create(run, Settings()), [str(file) for file in files])
+    for stage in (build_words, build_blend, build_encoder):
+        stage(Run.open(run))
     return {
         DICE: open_baseline("dice"),
         CHAR: CharNgrams(),
-        NGRAMS: open_baseline("ngrams", model.run),
-        SCORER: model.scorer,
-        ENCODER: CosineScorer(ENCODER, model.encode),
+        NGRAMS: open_baseline("ngrams", run),
+        SCORER: Scorer.open(run),
+        ENCODER: open_scorer(str(run / ENCODER)),
     }
 
 
