@@ -210,7 +210,7 @@ def main() -> None:
         of_run = figure(large, "centered", size, chosen["best"]) if size <= LARGE else None
         causal = figure(language, "centered", size, alike) if size <= CAUSAL else None
         contexts[str(size)] = [additive.get(size), bilinear.get(size), of_run, causal]
-    columns = ["contexts", "printed, coherence", "coherence", "all terms", "SmolLM2"]
+    columns = ["contexts", "coherence, printed", "coherence", "all terms", "SmolLM2"]
     record("paper-contexts", columns, contexts, command=COMMAND, data=described(run, dev, few))
 
     terms = {f"{term} alone": Weights(**{o: float(o == term) for o in TERMS}) for term in TERMS}
