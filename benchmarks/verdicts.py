@@ -22,7 +22,6 @@ from firth.corpus.tokenizer import build_tokenizer
 from firth.encoders.pretrained import open_encoder
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.baselines import open_baseline
-from firth.evaluation.bootstrap import Sample, bootstrap_seed, estimate, mean_of_rows
 from firth.evaluation.compare import FEWEST_QUESTIONS, accuracies_of, pairs_of
 from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.questions import Question, build_questions, open_questions
@@ -155,19 +154,20 @@ def main() -> None:
                 ours = [values[name][kind] for name in names]
                 theirs = [float(np.mean([values[name][each] for each in target])) for name in names]
                 taus[kind][place].append(float(kendalltau(ours, theirs).statistic))
-    rows = {}
-    for kind, places in taus.items():
-        seed = bootstrap_seed(SEED, "verdicts", kind)
-        rows[kind] = [
-            estimate(Sample(mean_of_rows(np.array(some)), len(some), seed)) if some else None
+    rows = {
+        kind: [
+            f"{np.mean(some):.2f} ({min(some):.2f} to {max(some):.2f})" if some else None
             for some in places
         ]
+        for kind, places in taus.items()
+    }
     record(
         "verdicts",
-        ["100 τ with", *TARGETS, "ratings, without the weak"],
+        ["Kendall's τ with", *TARGETS, "ratings, without the weak"],
         rows,
         command="python benchmarks/verdicts.py --data-dir DATA --work WORK CORPORA",
-        data=", ".join(path.name.partition(".")[0] for path in given.corpora),
+        data="mean and range over "
+        + ", ".join(path.name.partition(".")[0] for path in given.corpora),
         seed=SEED,
     )
 
