@@ -30,8 +30,8 @@ HEADINGS = {
     "sts-b:test": "STSb test",
     "sts-b:dev": "STSb dev",
     "sick-r:trial": "SICK trial",
-    "str-2021": "STR-2021",
-    "afs": "AFS",
+    "str-2021:all": "STR-2021",
+    "afs:all": "AFS",
 }
 FIRST, SEVEN = list(HEADINGS)[:5], [name for name in HEADINGS if name != "sts-b:dev"]
 PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER))
