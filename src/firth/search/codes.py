@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.uint16]
 _WORD = 64
 _FIRST = 2
 """Words of 64 bits that are counted of every code; more would overflow counts of one byte."""
-_PART = 4
+_PART, _TIES = 4, 10
 _BLOCK = 1 << 15
 """Codes that are compared at once, so that they and their counts fit into the processor's cache."""
 _SHARE = 1 << 18
@@ -77,7 +77,8 @@ def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Int
     Args:
         codes: Codes by column, (words, n); each row is contiguous.
         wanted: One code, (words,).
-        most: Number that is wanted. Codes that differ as much as the last of them come, too.
+        most: Number that is wanted. Codes that differ as much as the last of them come, too, up to
+            ten times the number: a corpus may have any number of equal sentences.
         threads: Does the work.
     """
 
@@ -110,7 +111,12 @@ def _differing(codes: Codes, wanted: Codes) -> Counts:
 
 
 def _least(counts: Counts, most: int) -> Ints:
-    """Return the places of the `most` least counts, and of those that equal the last of them."""
+    """Return the places of the `most` least counts, and of the first that equal the last of them."""
     if len(counts) <= most:
         return np.arange(len(counts))
-    return np.flatnonzero(counts <= np.partition(counts, most - 1)[most - 1])
+    last = np.partition(counts, most - 1)[most - 1]
+    places = np.flatnonzero(counts <= last)
+    if len(places) > _TIES * most:
+        less, equal = np.flatnonzero(counts < last), np.flatnonzero(counts == last)
+        places = np.sort(np.concatenate([less, equal[: _TIES * most - len(less)]]))
+    return places
