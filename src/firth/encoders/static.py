@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=5)
+ENCODER = Stage("encoder", version=6)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
@@ -41,8 +41,7 @@ CONTINUED = "##"
 _TABLE, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _KEYS = ("embedding.weight", "embeddings")
 _CLASS = "sentence_transformers.models.StaticEmbedding"
-_DIMENSIONS, _FEW_DIMENSIONS, _MANY_WORDS, _AXIS_SENTENCES = 1_024, 512, 60_000, 20_000
-"""A large table has fewer dimensions; the more there are, the closer to the scorer."""
+_DIMENSIONS, _AXIS_SENTENCES = 512, 20_000
 _LEAST_WORDS, _MOST_PIECES = 5, 40_000
 """Words that share a piece, at least; and pieces that begin words, or continue them, at most."""
 _PIECE_WEIGHT = 1.8
@@ -181,8 +180,7 @@ def static_from_words(
     texts have. An unknown word is the sum of its pieces, which have n-grams too: so it is similar
     to words that are spelled alike, known or not.
     """
-    many = len(known) > _MANY_WORDS
-    dimensions = settings.dimensions or (_FEW_DIMENSIONS if many else _DIMENSIONS)
+    dimensions = settings.dimensions or _DIMENSIONS
     stemmed = stems(known, space.stemmer)
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.

@@ -154,8 +154,8 @@ class DistillSettings(Section):
     sentences: Count = 100_000
     """Corpus sentences that the teacher reads."""
     dimensions: Count | None = None
-    """Of a sentence vector. By default 256 for `transformer`, and for `static` 1,024, or 512 with
-    more than 60,000 words."""
+    """Of a sentence vector. By default 512 for `static` and 256 for `transformer`. The more a
+    static encoder has, the closer it is to the scorer, and the larger is the run."""
     vocabulary: Count = 100_000
     """static: words that have a vector."""
     number_weight: Positive = 2.0
