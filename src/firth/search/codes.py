@@ -111,7 +111,7 @@ def _differing(codes: Codes, wanted: Codes) -> Counts:
 
 
 def _least(counts: Counts, most: int) -> Ints:
-    """Return the places of the `most` least counts, and of the first that equal the last of them."""
+    """Return the places of the `most` least counts, and of some that equal the last of them."""
     if len(counts) <= most:
         return np.arange(len(counts))
     last = np.partition(counts, most - 1)[most - 1]
