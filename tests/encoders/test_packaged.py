@@ -16,7 +16,9 @@ from firth.run.errors import InputError
 def test_a_package_brings_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files are put together once; the name stays the model's name."""
     monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
-    assert packaged("wordllama") is None
+    with monkeypatch.context() as none_installed:
+        none_installed.setattr("firth.encoders.packaged.find_spec", lambda name: None)
+        assert packaged("wordllama") is None
     home = tmp_path / "site" / "wordllama"
     for folder in ("weights", "tokenizers"):
         (home / folder).mkdir(parents=True)
@@ -35,6 +37,7 @@ def test_a_package_brings_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The names of packages are known; another name gets the list of them."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("firth.encoders.packaged.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install wordllama"):
         PretrainedFiles.find("wordllama")
     with pytest.raises(InputError, match="packages bring: all-MiniLM-L6-v2, wordllama"):
