@@ -132,7 +132,8 @@ def figures() -> Any:
     """The script that writes stored figures into pages."""
     place = ROOT / "benchmarks" / "figures.py"
     spec = importlib.util.spec_from_file_location("figures", place)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
