@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nsmallest
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from firth.text.subwords import CommonGrams, common_grams
 from firth.text.words import language_of, stems, words
 
 IDF = "idf.json"
+_MOST_STEMS = 200_000
+"""Stems whose n-grams are counted; rarer ones make no n-gram common."""
 _FREQUENT = 0.1
 """A stem in a larger share of the sentences is a stop word in any language. A smaller share would
 remove the subjects of a small corpus: with one in 100, *tax* and *school*."""
@@ -76,8 +79,11 @@ class Idf:
     @cached_property
     def common_grams(self) -> CommonGrams:
         """The n-grams that a large part of the sentences has, and their weights."""
-        counts = np.fromiter(self.frequencies.values(), float, len(self.frequencies))
-        return common_grams(list(self.frequencies), counts, self.sentences)
+        frequent = nsmallest(
+            _MOST_STEMS, self.frequencies.items(), key=lambda one: (-one[1], one[0])
+        )
+        counts = np.array([count for _, count in frequent], float)
+        return common_grams([stem for stem, _ in frequent], counts, self.sentences)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, repeated ones included."""
