@@ -41,6 +41,7 @@ from firth.text.pairs import CosineScorer, PairScorer
 FALSE_MATCH_RATE = 0.01
 """Share of random pairs that reach the threshold which a summary names."""
 _EXAMPLE_WORDS, _EXAMPLE_CHARACTERS, _EXAMPLE_COSINE = (6, 14), 70, 0.8
+_ALIKE, _FORMULA = 0.5, 4
 _ASKED = {
     QuestionType.NEXT.value: "which sentence follows",
     QuestionType.TITLE.value: "which text has a title",
@@ -299,7 +300,9 @@ def examples(run: Run) -> tuple[str, ...]:
     texts, homes = zip(*known, strict=True)
     vectors = StaticEncoder.open(run.folder(ENCODER)).encode(texts)
     cosines = vectors @ vectors.T
+    is_formula = (cosines > _ALIKE).sum(axis=1) > _FORMULA  # as greetings
     cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
+    cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
     one, two = np.unravel_index(int(cosines.argmax()), cosines.shape)
     return (texts[one], texts[two]) if cosines[one, two] > 0 else ()
 

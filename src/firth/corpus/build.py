@@ -43,8 +43,8 @@ _TRANSACTION = 1 << 22
 """Characters of text that are staged in a transaction."""
 _FEWEST = 10
 """Fewer documents have no held-out one."""
-_LEAST_HELD_OUT = 3
-"""Documents that are held out at least, but no more than one in ten."""
+_LEAST_HELD_OUT, _ONE_IN = 10, 8
+"""Documents that are held out at least, as verdicts need them, but no more than one in eight."""
 _SHOWN = 3
 _SAMPLE, _SAMPLED_FILES = 200, 100
 """Documents of a file, and files, by which the language is recognized."""
@@ -405,7 +405,7 @@ class _Call:
         if count < _FEWEST:
             for id in movable:
                 store.set_part(id, LEARN)
-        elif held_out < (least := min(_LEAST_HELD_OUT, count // _FEWEST)) and fraction:
+        elif held_out < (least := min(_LEAST_HELD_OUT, count // _ONE_IN)) and fraction:
             order = sorted(movable, key=lambda id: derive_seed(self._seed, "held-out", id))
             for first in [id for id in order if store.staged_part(id) == LEARN][: least - held_out]:
                 for id in siblings.get(first, [first]):

@@ -419,6 +419,15 @@ class Index:
         )
         return np.clip(scores, -1.0, 1.0)
 
+    def all_cosines(self, vector: npt.ArrayLike) -> Singles | None:
+        """Return the cosines of one unit vector with all sentences; None where they are many."""
+        if self._all is None:
+            return None
+        scores = np.zeros(len(self), np.float32)
+        cosines = np.einsum("nd,d->n", self._all, np.asarray(vector, np.float32))
+        scores[self._sentence_of[self._alive]] = np.clip(cosines[self._alive], -1.0, 1.0)
+        return scores
+
     def nearest(
         self,
         vectors: npt.ArrayLike,

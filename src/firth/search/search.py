@@ -37,7 +37,7 @@ weight 1. Chosen on SciFact, CACM, and on titles and sentences that must find th
 half or twice as much changes nDCG@10 by less than a point."""
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
-_LARGEST_SHARE = 4
+_GROWTH = 4
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,7 @@ class Search:
     def __init__(self, run: Run, index: Index) -> None:
         self._run, self.index = run, index
         self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
+        self._all_cosines = lru_cache(2)(lambda query: index.all_cosines(self._vector(query)))
         self._is_named = named_encoder(run) is not None
         self.dense_weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
 
@@ -185,7 +186,8 @@ class Search:
     ) -> Hits:
         """Return the best sentences or documents for a query, the best first.
 
-        What has no word of the query and no positive cosine is no hit. A query without a known
+        What has no word of the query and no positive cosine is no hit. Of sentences with the same
+        text only the best is one. A query without a known
         word has none either, if the calibration says that nothing answers it. So has a query in a
         writing system that no document has, unless the index has a pretrained encoder.
 
@@ -211,7 +213,7 @@ class Search:
         hits = Hits()
         is_foreign = self._is_foreign(query)
         if self._is_named or not is_foreign:
-            best = self._candidates(query, top, mode, unit, where)
+            best = self._distinct(query, top, mode, unit, where)
             hits = Hits(self._hits(query, best, unit))
         hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         if self.calibration:
@@ -233,6 +235,22 @@ class Search:
         """Return the evidence of the best hit, at least 0."""
         best = self._candidates(query, 1, "hybrid", unit, None).evidence
         return float(best[0]) if len(best) else 0.0
+
+    def _distinct(
+        self, query: str, top: int, mode: Mode, unit: Unit, where: str | None
+    ) -> _Candidates:
+        """Return the best `top` candidates; of sentences with the same text only the best."""
+        pool = top
+        while True:
+            best = self._candidates(query, pool, mode, unit, where)
+            if unit == "document":
+                return best
+            firsts: dict[str, int] = {}
+            for at, text in enumerate(self.index.corpus.texts(best.numbers)):
+                firsts.setdefault(text, at)
+            if len(firsts) >= top or len(best.numbers) < pool:
+                return best[np.array([*firsts.values()][:top], np.int64)]
+            pool *= _GROWTH
 
     @cached_property
     def _owners(self) -> Ints:
@@ -257,7 +275,7 @@ class Search:
         highest = [float(scores.max(initial=0)) for scores in (of_sentences, of_documents)]
         # Divided by these, scores are relative to the query's highest, and to any query's.
         relative, absolute = (np.maximum(each, 1e-12) for each in (highest, ceilings))
-        vector = self._vector(query)
+        vector, every = self._vector(query), self._all_cosines(query)
         depth = max(_DEPTH, _PER_HIT * pool)
         by_words = np.empty(0, np.int64)
         if mode != "dense" and unit == "sentence":
@@ -268,13 +286,17 @@ class Search:
             by_words = ranges(firsts, corpus.document_bounds[by_words + 1] - firsts)
         by_vectors = np.empty(0, np.int64)
         while mode != "lexical":
-            by_vectors = self.index.nearest(vector, depth, within=within)[0][0]
+            if every is None:
+                by_vectors = self.index.nearest(vector, depth, within=within)[0][0]
+            else:
+                by_vectors = _best(every, depth, within)
             owners = by_vectors if unit == "sentence" else np.unique(corpus.document_of(by_vectors))
             if len(owners) >= pool or len(by_vectors) < depth:
                 break
-            depth *= _LARGEST_SHARE  # Many of the nearest sentences are of few documents.
+            depth *= _GROWTH  # Many of the nearest sentences are of few documents.
         numbers = np.unique(np.concatenate([by_words, by_vectors]))
-        dense = self.index.cosines(vector, numbers).astype(np.float64)
+        dense = self.index.cosines(vector, numbers) if every is None else every[numbers]
+        dense = dense.astype(np.float64)
         scored = of_sentences[numbers], of_documents[self._owners[numbers]]
         weight = {"hybrid": self.dense_weight, "dense": np.inf, "lexical": 0.0}[mode]
         lexical, cover = (
@@ -356,9 +378,9 @@ def _only(scores: Singles, kept: Ints) -> Singles:
     return some
 
 
-def _best(scores: Singles, most: int) -> Ints:
+def _best(scores: Singles, most: int, within: Ints | None = None) -> Ints:
     """Return the numbers of the highest scores above 0, at most `most`, in no order."""
-    positive = np.flatnonzero(scores > 0)
+    positive = np.flatnonzero(scores > 0) if within is None else within[scores[within] > 0]
     if len(positive) > most:
         positive = positive[np.argpartition(-scores[positive], most - 1)[:most]]
     return positive
