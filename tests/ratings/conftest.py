@@ -11,7 +11,7 @@ import pytest
 from firth.ratings.answers import Judgements
 from firth.ratings.design import design_tuples
 from firth.ratings.records import Gold, Item, Tuple
-from firth.ratings.store import Questionnaire, Rules
+from firth.ratings.store import Rules, Store
 from firth.text.arrays import Floats, Ints
 
 N_TUPLES, N_GOLD = 12, 3
@@ -68,15 +68,12 @@ def gold(tuples: list[Tuple]) -> list[Gold]:
 
 
 @pytest.fixture
-def asking(
-    items: list[Item], tuples: list[Tuple], gold: list[Gold]
-) -> Callable[..., Questionnaire]:
-    """Returns the questionnaire with changed rules."""
+def asking(items: list[Item], tuples: list[Tuple], gold: list[Gold]) -> Callable[..., Store]:
+    """Returns the questionnaire in a file, with changed rules."""
 
-    def make(**rules: object) -> Questionnaire:
-        return Questionnaire.of(
-            items, tuples, gold, rules=Rules.model_validate({"gold_every": 4, **rules})
-        )
+    def make(path: Path, seed: int = 13, **rules: object) -> Store:
+        changed = Rules.model_validate({"gold_every": 4, **rules})
+        return Store.create(path, items, tuples, gold, rules=changed, seed=seed)
 
     return make
 

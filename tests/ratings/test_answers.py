@@ -1,12 +1,9 @@
 """Which answers count."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from firth.ratings.answers import Fault, sort_answers
 from firth.ratings.records import Annotation, Gold, Tuple
-from firth.run.errors import InputError
 
 TUPLES = [Tuple("t", tuple("abcd")), Tuple("u", tuple("abce")), Tuple("g", tuple("abcd"))]
 GOLD = [Gold("g", "a", "d")]
@@ -56,20 +53,3 @@ def test_the_first_answer_to_a_gold_question_is_checked() -> None:
         Annotation("t", "bob", "a", "b"),
     ]
     assert [one.gold_right for one in sort_answers(TUPLES, answers, GOLD).annotators] == [0, 0]
-
-
-FIELDS = st.tuples(*(st.sampled_from(x) for x in ("tugx", ("ann", "bob"), "abde ", "abde ")))
-
-
-@settings(max_examples=60)
-@given(st.lists(FIELDS, min_size=1, max_size=12))
-def test_kept_and_left_out_are_all(rows: list[tuple[str, str, str, str]]) -> None:
-    """And at most one answer of an annotator to a tuple counts."""
-    answers = [Annotation(t, a, b.strip(), w.strip()) for t, a, b, w in rows]
-    try:
-        found = sort_answers(TUPLES, answers, GOLD)
-    except InputError:
-        return
-    assert len(found.kept) + len(found.left_out) == len(answers)
-    keys = [(one.annotator, one.tuple) for one in found.kept]
-    assert len(set(keys)) == len(keys)

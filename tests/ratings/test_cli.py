@@ -8,13 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from firth.ratings.cli import app
-from firth.ratings.records import (
-    Annotation,
-    read_items,
-    read_tuples,
-    write_annotations,
-    write_table,
-)
+from firth.ratings.records import ANSWER, read_items, read_tuples, write_table
 from firth.ratings.store import Store
 from firth.run.errors import ConfigError
 
@@ -47,20 +41,15 @@ def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
     judged = simulate_judgements(np.arange(60) / 60, rows, 4, 0.01, seed=1)
     answers = zip(judged.asked, judged.best, judged.worst, strict=True)
     given = [
-        Annotation(made[t].id, f"w{n % 20}", names[best], names[worst])
+        (made[t].id, f"w{n % 20}", names[best], names[worst])
         for n, (t, best, worst) in enumerate(answers)
     ]
-    write_annotations(tmp_path / "annotations.csv", given)
+    write_table(tmp_path / "annotations.csv", ANSWER, given)
     gold = [(made[n].id, names[rows[n].max()], names[rows[n].min()]) for n in range(5)]
     write_table(tmp_path / "gold.csv", ("tuple", "best", "worst"), gold)
-    files: list[object] = [
-        "--tuples",
-        tuples / "tuples.csv",
-        "--annotations",
-        tmp_path / "annotations.csv",
-    ]
-    files += ["--gold", tmp_path / "gold.csv", "--quiet"]
-    scoring = ("score", *files, "--splits", 20, "--out", tmp_path / "scores")
+    files = ("--tuples", tuples / "tuples.csv", "--annotations", tmp_path / "annotations.csv")
+    options = ("--gold", tmp_path / "gold.csv", "--quiet", "--splits", 20)
+    scoring = ("score", *files, *options, "--out", tmp_path / "scores")
     scores = done(*scoring)
     assert "60 of 60 items have scores" in scores
     assert "60" in (tmp_path / "scores" / "scores.csv").read_text()

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.ratings.overlap import Bags, Measure
-from firth.ratings.pairs import PairSample, PairSettings, Strategy, sample_pairs
-from firth.ratings.sentences import read_synonyms, replacements
+from firth.ratings.pairs import PairSettings, Strategy, sample_pairs
+from firth.ratings.sentences import Bags, Measure, read_synonyms, replacements
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import parse_section
 from firth.text.words import words
@@ -47,23 +46,6 @@ def test_overlap_is_that_of_the_definition(tokens: list[list[str]], measure: Mea
     assert np.array_equal(of_all, bags.overlaps(left, right))
 
 
-def check_rules(sample: PairSample, asked: PairSettings, sentences: list[str]) -> None:
-    """Check words, difference in length, overlap, uses, and that no pair occurs twice."""
-    uses = Counter[str]()
-    is_limited = asked.strategy is Strategy.OVERLAP
-    for pair in sample.pairs:
-        lengths = [len(words(text)) for text in pair.texts]
-        assert all(asked.min_words <= length <= asked.max_words for length in lengths)
-        if is_limited:
-            most = asked.length_difference * max(lengths)
-            assert abs(lengths[0] - lengths[1]) <= most + 1e-9
-            assert asked.min_overlap <= pair.overlap < asked.max_overlap
-        assert [sentences[place - 1] for place in pair.places] == list(pair.texts)
-        uses.update(pair.texts)
-    assert max(uses.values()) <= asked.max_uses
-    assert len({frozenset(pair.texts) for pair in sample.pairs}) == len(sample.pairs)
-
-
 @settings(max_examples=12, suppress_health_check=FIXTURES)
 @given(
     strategy=st.sampled_from([Strategy.RANDOM, Strategy.OVERLAP, Strategy.BUCKETS]),
@@ -82,9 +64,17 @@ def test_every_pair_keeps_the_rules(
     asked = PairSettings(
         strategy=strategy, num_pairs=40, measure=measure, max_uses=uses, buckets=10, seed=seed
     )
-    sample = sample_pairs(sentence_file, asked)
-    check_rules(sample, asked, sentences)
-    assert 20 <= len(sample.pairs) <= 40
+    pairs = sample_pairs(sentence_file, asked).pairs
+    assert 20 <= len(pairs) <= 40
+    assert len({frozenset(pair.texts) for pair in pairs}) == len(pairs)
+    assert max(Counter(text for pair in pairs for text in pair.texts).values()) <= uses
+    for pair in pairs:
+        lengths = [len(words(text)) for text in pair.texts]
+        assert all(5 <= length <= 25 for length in lengths)
+        if strategy is Strategy.OVERLAP:
+            assert abs(lengths[0] - lengths[1]) <= max(lengths) / 4 + 1e-9
+            assert 0.25 <= pair.overlap < 0.75
+        assert [sentences[place - 1] for place in pair.places] == list(pair.texts)
 
 
 def test_buckets_are_uniform_or_rise(sentence_file: Path) -> None:
@@ -102,34 +92,27 @@ def test_buckets_are_uniform_or_rise(sentence_file: Path) -> None:
     assert chosen[20.0][-1] > 5 * chosen[20.0][0]
 
 
-@pytest.mark.parametrize("strategy", [Strategy.RANDOM, Strategy.OVERLAP])
-def test_pairs_within_a_column(strategy: Strategy, sentences: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "s.tsv"
-    rows = [f"{text}\t{n % 3}" for n, text in enumerate(sentences)]
-    path.write_text("\n".join(["text\ttarget", *rows]), encoding="utf-8")
-    target = {text: n % 3 for n, text in enumerate(sentences)}
-    asked = PairSettings(strategy=strategy, num_pairs=40)
-    pairs = sample_pairs(path, asked, within="target").pairs
-    assert len(pairs) >= 30
-    assert all(target[a] == target[b] for a, b in (pair.texts for pair in pairs))
-    free = sample_pairs(path, asked).pairs
-    assert any(target[a] != target[b] for a, b in (pair.texts for pair in free)), "the premise"
-
-
-def test_stance_pairs_are_composed_as_in_the_paper(sentences: list[str], tmp_path: Path) -> None:
-    """Within a target, a third of the pairs is for-for, against-against and for-against each."""
+def test_pairs_within_a_column(sentences: list[str], tmp_path: Path) -> None:
+    """Stance: within a target, a third of the pairs is for-for, against-against and for-against."""
     stances = {text: ("FAVOR", "AGAINST")[n % 5 > 2] for n, text in enumerate(sentences)}
     target = {text: n % 3 for n, text in enumerate(sentences)}
-    rows = [f"{text}\t{target[text]}\t{stance}" for text, stance in stances.items()]
     path = tmp_path / "tweets.tsv"
+    rows = [f"{text}\t{target[text]}\t{stance}" for text, stance in stances.items()]
     path.write_text("\n".join(["text\ttarget\tstance", *rows]), encoding="utf-8")
-    asked = PairSettings(strategy=Strategy.RANDOM, num_pairs=75, labels="stance")
-    pairs = [pair.texts for pair in sample_pairs(path, asked, within="target").pairs]
-    kinds = Counter(tuple(sorted((stances[a], stances[b]))) for a, b in pairs)
+
+    def chosen(within: str = "target", **asked: object) -> list[tuple[str, str]]:
+        settings = PairSettings.model_validate({"num_pairs": 75, **asked})
+        return [pair.texts for pair in sample_pairs(path, settings, within=within).pairs]
+
+    stance = chosen(strategy="random", labels="stance")
+    kinds = Counter(tuple(sorted((stances[a], stances[b]))) for a, b in stance)
     assert kinds == dict.fromkeys(
         [("FAVOR", "FAVOR"), ("AGAINST", "AGAINST"), ("AGAINST", "FAVOR")], 25
     )
-    assert all(target[a] == target[b] for a, b in pairs)
+    overlapping = chosen()
+    assert len(overlapping) >= 30
+    assert all(target[a] == target[b] for a, b in stance + overlapping)
+    assert any(target[a] != target[b] for a, b in chosen(within="")), "the premise"
 
 
 def test_the_first_partner_is_the_printed_choice(sentence_file: Path, sentences: list[str]) -> None:
@@ -158,8 +141,7 @@ def test_scores_give_equal_numbers_of_each_bin(scored_file: Path) -> None:
     """Scores lie in 0 to 5; bins are (0, 1], (1, 2] and so on."""
     sample = sample_pairs(scored_file, PairSettings(strategy=Strategy.SCORES, num_pairs=50))
     assert np.bincount([pair.bucket or 0 for pair in sample.pairs]).tolist() == [0] + [10] * 5
-    for pair in sample.pairs:
-        assert pair.bucket == int(np.ceil(pair.score or 0.0))
+    assert all(pair.bucket == int(np.ceil(pair.score or 0.0)) for pair in sample.pairs)
     assert sample.left_out == {"both sentences the same": 1}
     every = sample_pairs(scored_file, PairSettings(strategy=Strategy.SCORES, num_pairs=500))
     assert len(every.pairs) == 99, "the pair without any similarity is in no bin"

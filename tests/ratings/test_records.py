@@ -1,5 +1,6 @@
 """What is written is read back, and all problems of a file are named together."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,7 @@ from firth.ratings.records import (
     read_gold,
     read_items,
     read_tuples,
-    write_annotations,
     write_table,
-    write_tuples,
 )
 from firth.run.errors import InputError
 
@@ -27,16 +26,19 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     tuples = [Tuple("t1", ("a", "b", "c")), Tuple("t2", ("c", "a", "b"))]
     gold = [Gold("t2", "c", "a")]
     annotations = [Annotation("t1", "Zoë", "a", ""), Annotation("t2", "w, 2", "c", "c")]
-    rows = [[item.id, *item.texts, 0.5] for item in items]
-    write_table(tmp_path / "items.csv", ("id", "sentence1", "sentence2", "overlap"), rows)
-    write_tuples(tmp_path / "tuples.csv", tuples)
-    write_table(tmp_path / "gold.csv", ("tuple", "best", "worst"), [("t2", "c", "a")])
-    write_annotations(tmp_path / "annotations.csv", annotations)
-    assert read_items(tmp_path / "items.csv") == items
-    assert read_tuples(tmp_path / "tuples.csv", ["a", "b", "c"]) == tuples
-    assert read_gold(tmp_path / "gold.csv", tuples) == gold
-    assert read_annotations(tmp_path / "annotations.csv") == annotations
-    assert [one.line for one in read_annotations(tmp_path / "annotations.csv")] == [2, 3]
+
+    def written(header: str, *rows: Sequence[object]) -> Path:
+        write_table(tmp_path / "table.csv", header.split(), rows)
+        return tmp_path / "table.csv"
+
+    rows = [(item.id, *item.texts, 0.5) for item in items]
+    assert read_items(written("id sentence1 sentence2 overlap", *rows)) == items
+    path = written("tuple item1 item2 item3", *((one.id, *one.items) for one in tuples))
+    assert read_tuples(path, ["a", "b", "c"]) == tuples
+    assert read_gold(written("tuple best worst", ("t2", "c", "a")), tuples) == gold
+    answers = (("t1", "Zoë", "a", ""), ("t2", "w, 2", "c", "c"))
+    found = read_annotations(written("tuple annotator best worst", *answers))
+    assert (found, [one.line for one in found]) == (annotations, [2, 3])
 
 
 def test_items_without_ids_are_numbered(tmp_path: Path) -> None:
@@ -47,44 +49,47 @@ def test_items_without_ids_are_numbered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "problems"),
+    ("read", "text", "problems"),
     [
-        ("id,text\na,\na,x\na,y\n", ["line 2: text is empty", "line 4: 'a' occurs already"]),
-        ("id,score\na,1\n", ["no column of texts"]),
-        ("id,text\n", ["no rows"]),
+        (
+            read_items,
+            "id,text\na,\na,x\na,y\n",
+            ["line 2: text is empty", "line 4: 'a' occurs already"],
+        ),
+        (read_items, "id,score\na,1\n", ["no column of texts"]),
+        (read_items, "id,text\n", ["no rows"]),
+        (
+            lambda path: read_tuples(path, ["a", "b", "c"]),
+            "tuple,item1,item2,item3\nt,a,b,a\nu,a,,c\nv,a,b,z\nt,a,b,c\n,a,b,c\n",
+            [
+                "line 2: an item occurs twice",
+                "line 3: an item is empty",
+                "line 4: no such item: z",
+                "line 6: the id is empty",
+            ],
+        ),
+        (
+            read_tuples,
+            "tuple,item1,item2\nt,a,b\n",
+            ["expected the columns tuple, item1, item2, item3"],
+        ),
+        (
+            lambda path: read_gold(path, [Tuple("t", ("a", "b", "c"))]),
+            "tuple,best,worst\nt,a,a\nu,a,b\nt,a,z\n",
+            ["same item", "no such tuple", "'z' is not in"],
+        ),
+        (
+            read_annotations,
+            "tuple,annotator,best,worst\n,x,a,b\nt,,a,b\n",
+            ["line 2: tuple", "line 3: annotator"],
+        ),
+        (read_annotations, "tuple,best,worst\nt,a,b\n", ["no column annotator"]),
     ],
 )
-def test_problems_of_items(text: str, problems: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text(text)
+def test_all_problems_are_named(
+    read: Callable[[Path], object], text: str, problems: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "table.csv").write_text(text)
     with pytest.raises(InputError) as caught:
-        read_items(path)
-    for problem in problems:
-        assert problem in str(caught.value)
-
-
-def test_problems_of_tuples(tmp_path: Path) -> None:
-    path = tmp_path / "tuples.csv"
-    path.write_text("tuple,item1,item2,item3\nt,a,b,a\nu,a,,c\nv,a,b,z\nt,a,b,c\n,a,b,c\n")
-    with pytest.raises(InputError) as caught:
-        read_tuples(path, ["a", "b", "c"])
-    for problem in (
-        "line 2: an item occurs twice",
-        "line 3: an item is empty",
-        "line 4: no such item: z",
-        "line 6: the id is empty",
-    ):
-        assert problem in str(caught.value)
-    path.write_text("tuple,item1,item2\nt,a,b\n")
-    with pytest.raises(InputError, match="expected the columns tuple, item1, item2, item3"):
-        read_tuples(path)
-
-
-def test_problems_of_gold_and_annotations(tmp_path: Path) -> None:
-    path = tmp_path / "gold.csv"
-    path.write_text("tuple,best,worst\nt,a,a\nu,a,b\nt,a,z\n")
-    with pytest.raises(InputError, match=r"same item(.|\n)*no such tuple(.|\n)*'z' is not in"):
-        read_gold(path, [Tuple("t", ("a", "b", "c"))])
-    path.write_text("tuple,annotator,best,worst\n,x,a,b\nt,,a,b\n")
-    with pytest.raises(InputError, match=r"line 2: tuple(.|\n)*line 3: annotator"):
-        read_annotations(path)
+        read(tmp_path / "table.csv")
+    assert [problem for problem in problems if problem not in str(caught.value)] == []

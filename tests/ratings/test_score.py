@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from firth.ratings.answers import to_scores
 from firth.ratings.records import Annotation, Gold, Tuple
 from firth.ratings.score import score_answers, score_intervals
 
@@ -18,11 +19,11 @@ from .conftest import Judged
 @given(st.integers(7, 30), st.integers(1, 4), st.integers(0, 1 << 30))
 def test_counts_and_bounds(judged: Judged, items: int, answers: int, seed: int) -> None:
     found, _ = judged(items, answers, seed=seed, factor=1.0)
-    counts = found.count()
-    assert counts.shown.sum() == 4 * len(found)
-    assert counts.best.sum() == counts.worst.sum() == len(found)
-    if len(set(counts.shown.tolist())) == 1:
-        assert counts.scores.mean() == pytest.approx(0.5)
+    shown, best, worst = found.count()
+    assert shown.sum() == 4 * len(found)
+    assert best.sum() == worst.sum() == len(found)
+    if len(set(shown.tolist())) == 1:
+        assert to_scores(best - worst, shown).mean() == pytest.approx(0.5)
     low, high = score_intervals(found)
     assert np.all((low >= 0) & (low <= high) & (high <= 1))
 
@@ -33,7 +34,8 @@ def test_intervals_narrow_with_tuples_and_hold_the_score(judged: Judged) -> None
     for factor in (2.0, 8.0):
         found, _ = judged(items=80, noise=0.3, factor=factor)
         low, high = score_intervals(found)
-        scores = found.count().scores
+        shown, best, worst = found.count()
+        scores = to_scores(best - worst, shown)
         assert np.all((low <= scores) & (scores <= high))
         widths.append((high - low).mean())
     assert 0.3 < widths[1] / widths[0] < 0.6

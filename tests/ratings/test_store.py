@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,21 +16,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firth.ratings.records import Gold, Item, Tuple, read_annotations
-from firth.ratings.store import (
-    NotAskedError,
-    Question,
-    Questionnaire,
-    Rules,
-    Store,
-    UnusableAnswerError,
-)
+from firth.ratings.store import NotAskedError, Question, Rules, Store, UnusableAnswerError
 from firth.run.errors import InputError
 
 from .conftest import N_GOLD, N_TUPLES
 
 NUMBERS = itertools.count()
-Asking = Callable[..., Questionnaire]
+Asking = Callable[..., Store]
 GOLD = {f"t{n}" for n in range(N_TUPLES - N_GOLD, N_TUPLES)}
+
+
+def asked(store: Store, who: str) -> Question:
+    """Return the question that is shown to somebody who has one."""
+    question = store.next(who)
+    assert question is not None
+    return question
 
 
 def answer(store: Store, who: str, question: Question, *, right: bool = True) -> None:
@@ -44,8 +43,8 @@ def check_complete(path: Path, answers: int = 2) -> None:
     """Check that each tuple has the wanted answers, all by different annotators."""
     with Store.open(path) as store:
         found = store.annotations()
-        asked = Counter(one.tuple for one in found if one.tuple not in GOLD)
-        assert asked == dict.fromkeys((f"t{n}" for n in range(N_TUPLES - N_GOLD)), answers)
+        counts = Counter(one.tuple for one in found if one.tuple not in GOLD)
+        assert counts == dict.fromkeys((f"t{n}" for n in range(N_TUPLES - N_GOLD)), answers)
         assert max(Counter((one.annotator, one.tuple) for one in found).values()) == 1
         complete = N_TUPLES - N_GOLD
         assert store.overview().startswith(f"{complete} of {complete} tuples complete")
@@ -60,7 +59,7 @@ def test_each_tuple_gets_its_answers(
 ) -> None:
     """Annotators take turns in any order, and leave questions open meanwhile."""
     path = folder / f"{next(NUMBERS)}.db"
-    with Store.create(path, asking(answers=answers)) as store:
+    with asking(path, answers=answers) as store:
         active = [store.enter(f"annotator {n}") for n in range(annotators)]
         numbers: dict[str, list[int]] = {who: [] for who in active}
         while active:
@@ -82,12 +81,13 @@ def test_each_tuple_gets_its_answers(
 
 _SCRIPT = """
 import sys, time
+from pathlib import Path
 from firth.ratings.records import Item, Tuple
-from firth.ratings.store import Questionnaire, Store
+from firth.ratings.store import Store
 
 items = [Item(str(n), (f"text {n}",)) for n in range(1000)]
 tuples = [Tuple(f"t{n}", (str(n), str((n + 1) % 1000), str((n + 2) % 1000))) for n in range(1000)]
-store = Store.create(sys.argv[1], Questionnaire.of(items, tuples))
+store = Store.create(Path(sys.argv[1]), items, tuples)
 who = store.enter(sys.argv[2])
 while (question := store.next(who)) is not None:
     store.answer(who, question.id, question.items[0], question.items[1])
@@ -128,12 +128,11 @@ def test_nothing_is_lost_when_two_processes_are_killed(folder: Path) -> None:
 
 def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
     """After a restart the open question is shown again, under the name in any spelling."""
-    with Store.create(folder / "db", asking()) as store:
-        first = store.next(store.enter("Zoë  Ångström"))
-        assert first is not None
+    with asking(folder / "db") as store:
+        first = asked(store, store.enter("Zoë  Ångström"))
         answer(store, store.enter("Zoë Ångström"), first)
         second = store.next(store.enter("zoë ÅNGSTRÖM "))
-    with Store.create(folder / "db", asking()) as store:
+    with asking(folder / "db") as store:
         who = store.enter("ZOE\u0308 Ångström")
         assert store.next(who) == second
         assert store.progress(who) == (1, 8)
@@ -145,16 +144,14 @@ def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
 
 
 def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, folder: Path) -> None:
-    with Store.create(folder / "db", asking()) as store:
+    with asking(folder / "db") as store:
         who = store.enter("a")
-        question = store.next(who)
-        assert question is not None
+        question = asked(store, who)
         a, b, c, d = question.items
         other = "t0" if question.id != "t0" else "t1"
-        with pytest.raises(NotAskedError):
-            store.answer(who, other, a, b)
-        with pytest.raises(NotAskedError):
-            store.answer(store.enter("b"), question.id, a, b)
+        for whose, name in ((who, other), (store.enter("b"), question.id)):
+            with pytest.raises(NotAskedError):
+                store.answer(whose, name, a, b)
         for best, worst in ((a, a), ("", b), (a, ""), (a, "no such item")):
             with pytest.raises(UnusableAnswerError):
                 store.answer(who, question.id, best, worst)
@@ -169,32 +166,25 @@ def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, folde
 def test_a_question_left_open_goes_to_others(folder: Path) -> None:
     """It is held for a while, and a late answer is kept, too."""
     items, tuples = [Item(n, (n,)) for n in "abc"], [Tuple("t", ("a", "b", "c"))]
-    only = Questionnaire.of(items, tuples, rules=Rules(answers=1))
-    with Store.create(folder / "db", only) as store:
-        question = store.next(store.enter("late"))
-        assert question is not None
+    with Store.create(folder / "db", items, tuples, rules=Rules(answers=1)) as store:
+        question = asked(store, store.enter("late"))
         assert store.next(store.enter("early")) is None
-    short = replace(only, rules=Rules(answers=1, hold_minutes=1e-9))
-    with Store.create(folder / "db", short) as store:
-        again = store.next("early")
-        assert again is not None
-        answer(store, "early", again)
+    short = Rules(answers=1, hold_minutes=1e-9)
+    with Store.create(folder / "db", items, tuples, rules=short) as store:
+        answer(store, "early", asked(store, "early"))
         answer(store, "late", question)
         assert [one.annotator for one in store.annotations()] == ["early", "late"]
 
 
 def test_feedback_only_after_the_answer(asking: Asking, gold: list[Gold], folder: Path) -> None:
     right = {one.tuple: one for one in gold}
-    with Store.create(folder / "db", asking(gold_every=2)) as store:
+    with asking(folder / "db", gold_every=2) as store:
         who = store.enter("a")
-        first = store.next(who)
-        assert first is not None
+        first = asked(store, who)
         answer(store, who, first)
-        assert store.feedback(who, first.id) is None
-        second = store.next(who)
-        assert second is not None
+        second = asked(store, who)
         assert second.id in GOLD
-        assert store.feedback(who, second.id) is None
+        assert store.feedback(who, first.id) is store.feedback(who, second.id) is None
         answer(store, who, second, right=False)
         found = store.feedback(who, second.id)
         assert found is not None
@@ -210,12 +200,10 @@ def test_too_many_wrong_gold_answers(
 ) -> None:
     """Below the bar after enough gold questions there are no more questions; answers stay."""
     assert Rules().stop_below == 0.7, "the default is that of the paper"
-    rules = {"gold_every": 2, "stop_below": 0.5, "stop_after": 3}
-    with Store.create(folder / "db", asking(**rules)) as store:
+    with asking(folder / "db", gold_every=2, stop_below=0.5, stop_after=3) as store:
         who, n_gold = store.enter("a"), 0
         while n_gold < 3:
-            question = store.next(who)
-            assert question is not None
+            question = asked(store, who)
             is_gold = question.id in GOLD
             answer(store, who, question, right=not (is_gold and n_gold < wrong))
             n_gold += is_gold
@@ -229,36 +217,30 @@ def test_another_questionnaire_is_refused(
 ) -> None:
     """Answers must not be mixed; the rules may change."""
     path = folder / "db"
-    Store.create(path, asking()).close()
-    Store.create(path, asking(answers=5)).close()
+    asking(path).close()
+    asking(path, answers=5).close()
     with Store.open(path) as store:
         assert store.rules.answers == 5
-    for other in (
-        Questionnaire.of(items, tuples, []),
-        Questionnaire.of(items, tuples[1:], gold),
-        Questionnaire.of(items, tuples, gold, seed=14),
-    ):
+    for other in ((tuples, []), (tuples[1:], gold)):
         with pytest.raises(InputError, match="name a new file"):
-            Store.create(path, other)
+            Store.create(path, items, *other)
+    with pytest.raises(InputError, match="name a new file"):
+        asking(path, seed=14)
 
 
 def test_other_and_damaged_files_are_refused(asking: Asking, folder: Path) -> None:
     """They are left as they are."""
-    text = folder / "notes.txt"
+    text, other, torn = folder / "notes.txt", folder / "other.db", folder / "torn.db"
     text.write_text("not a database, but long enough to have a header " * 9, encoding="utf-8")
-    with pytest.raises(InputError, match="cannot be opened"):
-        Store.create(text, asking())
-    assert text.read_text(encoding="utf-8").startswith("not a database")
-    other = folder / "other.db"
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(InputError, match="another kind"):
-        Store.create(other, asking())
-    with pytest.raises(InputError, match="no questionnaire"):
-        Store.open(folder / "none.db")
-    whole = folder / "new" / "db"
-    Store.create(whole, asking()).close()
-    torn = folder / "torn.db"
-    torn.write_bytes(whole.read_bytes()[:-4096] + b"\xff" * 4096)
-    with pytest.raises(InputError, match="cannot be opened"):
-        Store.open(torn)
+    asking(folder / "new" / "db").close()
+    torn.write_bytes((folder / "new" / "db").read_bytes()[:-4096] + b"\xff" * 4096)
+    before = [path.read_bytes() for path in (text, other, torn)]
+    for path, problem in ((text, "cannot be opened"), (other, "another kind")):
+        with pytest.raises(InputError, match=problem):
+            asking(path)
+    for path, problem in ((torn, "cannot be opened"), (folder / "none.db", "no questionnaire")):
+        with pytest.raises(InputError, match=problem):
+            Store.open(path)
+    assert before == [path.read_bytes() for path in (text, other, torn)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firth.ratings.store import Questionnaire, Store
+from firth.ratings.store import Store
 
 pytest.importorskip("httpx")
 from starlette.testclient import TestClient
@@ -16,10 +16,10 @@ from firth.ratings.web import MAX_BYTES, Pages
 
 
 @pytest.fixture
-def store(asking: Callable[..., Questionnaire], folder: Path) -> Iterator[Store]:
+def store(asking: Callable[..., Store], folder: Path) -> Iterator[Store]:
     text = "# How\n\n*Read* <script>alert(1)</script> & choose."
     rules = {"title": "Which <is> it?", "instructions": text, "gold_every": 2}
-    with Store.create(folder / "db", asking(**rules)) as made:
+    with asking(folder / "db", **rules) as made:
         yield made
 
 

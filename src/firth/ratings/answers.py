@@ -93,12 +93,12 @@ def sort_answers(
     members = {one.id: frozenset(one.items) for one in tuples}
     right = {one.tuple: (one.best, one.worst) for one in gold}
     annotators = _check(annotations, right, threshold)
-    failed = {one.name for one in annotators if not one.passed}
+    passed = {one.name for one in annotators if one.passed}
     faults = [_fault(one, members) for one in annotations]
     _compare(annotations, faults)
     kept, left_out = [], []
     for one, fault in zip(annotations, faults, strict=True):
-        if fault is None and one.annotator in failed:
+        if fault is None and one.annotator not in passed:
             fault = Fault.FAILED
         elif fault is None and one.tuple in right:
             fault = Fault.GOLD
@@ -158,20 +158,6 @@ def _check(
 
 
 @dataclass(frozen=True)
-class Counts:
-    """How often each of N items was shown in an answered tuple, chosen best, chosen worst, (N,)."""
-
-    shown: Ints
-    best: Ints
-    worst: Ints
-
-    @property
-    def scores(self) -> Floats:
-        """Scores by counting, (N,), as `to_scores` returns them."""
-        return to_scores(self.best - self.worst, self.shown)
-
-
-@dataclass(frozen=True)
 class Judgements:
     """Answers to tuples, by numbers of items: `tuples` are (T, n).
 
@@ -204,12 +190,12 @@ class Judgements:
         asked, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
         return cls(tuple(names), rows, asked, best, worst)
 
-    def count(self) -> Counts:
-        """Count how often each item was shown, and chosen."""
+    def count(self) -> tuple[Ints, Ints, Ints]:
+        """Count how often each item was in an answered tuple, chosen best, and chosen worst."""
         n, times = len(self.items), np.repeat(self.answered, self.tuples.shape[1])
         shown = np.bincount(self.tuples.ravel(), times, minlength=n).astype(np.int64)
         best, worst = (np.bincount(chosen, minlength=n) for chosen in (self.best, self.worst))
-        return Counts(shown, best, worst)
+        return shown, best, worst
 
 
 def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic]) -> Floats:

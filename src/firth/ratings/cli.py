@@ -57,20 +57,18 @@ def pairs(
     max_words, buckets, bucket_ratio, bins, max_uses, seed.
     """
     start(quiet)
-    from firth.ratings.pairs import PairSample, PairSettings, sample_pairs
+    from firth.ratings.pairs import PairSettings, sample_pairs
     from firth.ratings.sentences import fingerprint_source
-    from firth.run.settings import parse_section
 
-    values = {"strategy": strategy, "num_pairs": num_pairs, **_changes(changes)}
-    settings = parse_section(PairSettings, values, "--set")
+    settings = _parsed(PairSettings, changes, strategy=strategy, num_pairs=num_pairs)
     asked = settings.model_dump(mode="json") | {"within": within}
-
-    def make() -> PairSample:
-        return sample_pairs(source, settings, within=within, synonyms=synonyms)
-
     inputs = {"source": fingerprint_source(source)}
     if synonyms is not None:
         inputs["synonyms"] = fingerprint_file(synonyms)
+
+    def make() -> Any:
+        return sample_pairs(source, settings, within=within, synonyms=synonyms)
+
     _write("pairs", out, make, asked, inputs, force, as_json)
 
 
@@ -91,12 +89,12 @@ def tuples(
     from firth.ratings.records import read_items
 
     names = [item.id for item in read_items(items)]
-
-    def make() -> Design:
-        return Design.of(names, size=size, factor=factor, seed=seed)
-
     settings = {"size": size, "factor": factor, "seed": seed}
     inputs = {"items": fingerprint_file(items)}
+
+    def make() -> Any:
+        return Design.of(names, size=size, factor=factor, seed=seed)
+
     _write("tuples", out, make, settings, inputs, force, as_json)
 
 
@@ -119,15 +117,14 @@ def serve(
     start(quiet)
     require("starlette", "ratings", "A questionnaire in the browser")
     from firth.ratings.records import read_gold, read_items, read_tuples
-    from firth.ratings.store import Questionnaire, Rules, Store
+    from firth.ratings.store import Rules, Store
     from firth.ratings.web import serve as serve_pages
-    from firth.run.settings import parse_section
 
     known = read_items(items)
     asked = read_tuples(tuples, {item.id for item in known})
     right = [] if gold is None else read_gold(gold, asked)
-    rules = parse_section(Rules, _changes(changes), "--set")
-    with Store.create(db, Questionnaire.of(known, asked, right, rules=rules, seed=seed)) as store:
+    rules = _parsed(Rules, changes)
+    with Store.create(db, known, asked, right, rules=rules, seed=seed) as store:
         say(f"{db}: {store.overview()}")
         serve_pages(store, port, lambda at: say(f"The questionnaire is at {at} (Ctrl+C ends it)"))
         say(f"{db}: {store.overview()}")
@@ -147,12 +144,14 @@ def score(
 ) -> None:
     """Score items by counting, with 95 % intervals, and measure split-half reliability."""
     start(quiet)
-    from firth.ratings.records import read_answers
-    from firth.ratings.score import Scores, score_answers
+    from firth.ratings.records import read_annotations, read_gold, read_tuples
+    from firth.ratings.score import score_answers
 
-    records = read_answers(tuples, annotations, gold)
+    asked = read_tuples(tuples)
+    right = [] if gold is None else read_gold(gold, asked)
+    records = asked, read_annotations(annotations), right
 
-    def make() -> Scores:
+    def make() -> Any:
         return score_answers(*records, threshold=gold_threshold, splits=splits)
 
     plain = [[asdict(one) for one in some] for some in records]
@@ -161,14 +160,14 @@ def score(
     _write("score", out, make, settings, inputs, force, as_json)
 
 
-def _changes(options: list[str] | None) -> dict[str, Any]:
-    """Return name → value of `NAME=VALUE`; values are YAML."""
-    from firth.run.settings import read_options
+def _parsed(kind: Any, options: list[str] | None, **given: object) -> Any:
+    """Return settings as given, changed by options `NAME=VALUE`; values are YAML."""
+    from firth.run.settings import parse_section, read_options
 
     values, problems = read_options(options or [])
     if problems:
         raise ConfigError("--set", problems)
-    return values
+    return parse_section(kind, given | values, "--set")
 
 
 def _write(

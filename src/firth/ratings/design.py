@@ -9,15 +9,15 @@ separate pairs that met too often.
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from firth.ratings.records import SMALLEST, Tuple, write_tuples
+from firth.ratings.records import SMALLEST, Tuple, write_table
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
@@ -66,15 +66,13 @@ def pair_codes(tuples: Ints, items: int) -> Ints:
 
 @dataclass(frozen=True)
 class Design:
-    """The tuples of a questionnaire, and how balanced they are."""
+    """The tuples of a questionnaire, and how balanced they are, as `measure_balance` returns it."""
 
     tuples: tuple[Tuple, ...]
-    balance: "Balance"
+    balance: Mapping[str, Any]
 
     @classmethod
-    def of(
-        cls, items: Sequence[str], *, size: int = 4, factor: float = 2.0, seed: int = 13
-    ) -> "Design":
+    def of(cls, items: Sequence[str], *, size: int, factor: float, seed: int) -> "Design":
         """Return tuples of named items; arguments and errors are those of `design_tuples`."""
         rows = design_tuples(len(items), size=size, factor=factor, seed=seed)
         width = len(str(len(rows)))
@@ -86,23 +84,23 @@ class Design:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the balance as plain values."""
-        return asdict(self.balance)
+        return dict(self.balance)
 
     def text(self) -> str:
         """Return lines for a screen."""
-        one = self.balance
-        least, most = one.occurrences
+        least, most = self.balance["occurrences"]
         times = f"{most} tuples" if least == most else f"{least} to {most} tuples"
         return (
-            f"{one.tuples:,} tuples of {one.size}, of {one.items:,} items\n"
-            f"each item is in {times}\n"
-            f"two items meet at most {one.meetings} times (the least possible: "
-            f"{one.least_meetings}); {one.repeated_pairs:,} pairs meet more than once"
-        )
+            "{tuples:,} tuples of {size}, of {items:,} items\n"
+            "each item is in {times}\n"
+            "two items meet at most {meetings} times (the least possible: {least_meetings}); "
+            "{repeated_pairs:,} pairs meet more than once"
+        ).format(**self.balance, times=times)
 
     def write(self, folder: Path) -> None:
-        """Write `tuples.csv`."""
-        write_tuples(folder / "tuples.csv", self.tuples)
+        """Write `tuples.csv`: `tuple`, `item1`, ..., `itemN`."""
+        header = ("tuple", *(f"item{n + 1}" for n in range(self.balance["size"])))
+        write_table(folder / "tuples.csv", header, ((one.id, *one.items) for one in self.tuples))
 
 
 # --- Making a design -----------------------------------------------------------------------------
@@ -225,31 +223,15 @@ def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[lis
 # --- Measuring a design --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Balance:
-    """How balanced a set of tuples of `size` items is.
+def measure_balance(tuples: Ints, items: int) -> dict[str, Any]:
+    """Measure a design: numbers of items, (tuples, size), distinct in each row.
 
-    Attributes:
-        occurrences: Least and largest number of tuples of an item.
-        meetings: Largest number of tuples of a pair of items.
-        least_meetings: The smallest value that `meetings` can have with so many tuples.
-        repeated_pairs: Number of pairs that meet more than once.
-        components: Number of groups of items that no tuple connects. Scores of items in different
-            groups cannot be compared.
+    Returns:
+        `items`, `tuples` and `size`; `occurrences`, the least and largest number of tuples of an
+        item; `meetings`, the largest number of tuples of a pair; `least_meetings`, the smallest
+        possible one; `repeated_pairs`, pairs that meet more than once; `components`, groups of
+        items that no tuple connects, whose scores cannot be compared.
     """
-
-    items: int
-    tuples: int
-    size: int
-    occurrences: tuple[int, int]
-    meetings: int
-    least_meetings: int
-    repeated_pairs: int
-    components: int
-
-
-def measure_balance(tuples: Ints, items: int) -> Balance:
-    """Measure a design: numbers of items, (tuples, size), distinct in each row."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -257,13 +239,13 @@ def measure_balance(tuples: Ints, items: int) -> Balance:
     ones = np.ones(len(codes), dtype=np.int8)
     graph = coo_array((ones, (codes // items, codes % items)), shape=(items, items))
     occurrences = np.bincount(tuples.ravel(), minlength=items)
-    return Balance(
-        items=items,
-        tuples=len(tuples),
-        size=tuples.shape[1],
-        occurrences=(int(occurrences.min()), int(occurrences.max())),
-        meetings=int(counts.max(initial=0)),
-        least_meetings=math.ceil(int(counts.sum()) / math.comb(items, 2)),
-        repeated_pairs=int((counts > 1).sum()),
-        components=int(connected_components(graph, directed=False)[0]),
-    )
+    return {
+        "items": items,
+        "tuples": len(tuples),
+        "size": tuples.shape[1],
+        "occurrences": (int(occurrences.min()), int(occurrences.max())),
+        "meetings": int(counts.max(initial=0)),
+        "least_meetings": math.ceil(int(counts.sum()) / math.comb(items, 2)),
+        "repeated_pairs": int((counts > 1).sum()),
+        "components": int(connected_components(graph, directed=False)[0]),
+    }

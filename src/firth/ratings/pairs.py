@@ -11,9 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from firth.ratings.overlap import Bags, Measure
 from firth.ratings.records import write_table
-from firth.ratings.sentences import Sentences, read_sentences, read_synonyms, replacements
+from firth.ratings.sentences import (
+    Bags,
+    Measure,
+    Sentences,
+    read_sentences,
+    read_synonyms,
+    replacements,
+)
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.settings import Section, derive_seed
@@ -129,16 +135,14 @@ class PairSample:
 
     def write(self, folder: Path) -> None:
         """Write `pairs.csv`: `id`, `sentence1`, `sentence2`, and how each pair was chosen."""
-        scored = any(pair.score is not None for pair in self.pairs)
-        header = ["id", "sentence1", "sentence2", *(["score"] if scored else [])]
-        width = len(str(len(self.pairs)))
-        rows: list[list[object]] = []
-        for number, pair in enumerate(self.pairs, start=1):
-            row: list[object] = [f"{number:0{width}}", *pair.texts]
-            row += [pair.score] if scored else []
-            bucket = "" if pair.bucket is None else pair.bucket
-            rows.append([*row, f"{pair.overlap:.6f}", bucket, *pair.places])
+        score = ["score"] if any(pair.score is not None for pair in self.pairs) else []
+        header = ["id", "sentence1", "sentence2", *score]
         header += ["overlap", "bucket", "source1", "source2"]
+        width = len(str(len(self.pairs)))
+        rows = []
+        for number, pair in enumerate(self.pairs, start=1):
+            row = [f"{number:0{width}}", *pair.texts, *([pair.score] if score else [])]
+            rows.append([*row, f"{pair.overlap:.6f}", pair.bucket, *pair.places])
         write_table(folder / "pairs.csv", header, rows)
 
 
@@ -155,6 +159,7 @@ def sample_pairs(
     """
     strategy = settings.strategy
     is_scored = strategy is Strategy.SCORES
+    has_buckets = strategy in (Strategy.BUCKETS, Strategy.SCORES)
     limits = (settings.min_words, settings.max_words)
     columns = ["score"] if is_scored else [name for name in (within, settings.labels) if name]
     sentences = read_sentences(Path(source), *limits, columns)
@@ -163,37 +168,37 @@ def sample_pairs(
     replaced = replacements(read_synonyms(synonyms), frequencies) if synonyms else {}
     usual = Measure.IDF if strategy is Strategy.BUCKETS else Measure.DICE
     bags = Bags(sentences.tokens, settings.measure or usual, replaced)
-    draw = _Draw(bags, sentences.groups(within), sentences.groups(settings.labels), settings)
+    draw = _Draw(bags, sentences.groups(within), settings)
     if sentences.are_pairs:
-        pool = draw.given()
+        pool = np.arange(len(sentences.texts)).reshape(-1, 2)
+    elif strategy is Strategy.RANDOM:
+        pool = draw.at_random(sentences.groups(settings.labels))
     else:
-        pool = draw.at_random() if strategy is Strategy.RANDOM else draw.from_index()
-    scores = sentences.numbers("score", source) if is_scored else np.empty(0)
-    bucket: Ints | None = None
-    if strategy is Strategy.GIVEN:
-        pool = pool.at(draw.chosen(pool, np.zeros(len(pool.left), np.int64), np.ones(1)))
-    elif strategy is Strategy.BUCKETS or is_scored:
-        if is_scored:
-            bucket, weights = bin_of(scores, settings.bins), np.ones(settings.bins)
-        else:
-            bucket = bucket_of(pool.overlap, settings.buckets)
-            exponents = np.arange(settings.buckets) / (settings.buckets - 1)
-            weights = np.asarray(settings.bucket_ratio**exponents, dtype=np.float64)
-        kept = draw.chosen(pool, bucket, weights)
-        pool, bucket = pool.at(kept), bucket[kept]
+        pool = draw.from_index()
+    overlap = bags.overlaps(*pool.T)
+    scores = sentences.numbers("score", source) if is_scored else np.full(len(pool), np.nan)
+    bucket, weights = np.zeros(len(pool), np.int64), np.ones(1)
+    if is_scored:
+        bucket, weights = bin_of(scores, settings.bins), np.ones(settings.bins)
+    elif strategy is Strategy.BUCKETS:
+        bucket = bucket_of(overlap, settings.buckets)
+        weights = settings.bucket_ratio ** (np.arange(settings.buckets) / (settings.buckets - 1))
+    chosen = np.arange(len(pool))
+    if strategy not in (Strategy.RANDOM, Strategy.OVERLAP):  # These are chosen as they are drawn.
+        chosen = draw.chosen(pool, bucket, weights)
     left_out = {reason: n for reason, n in (sentences.left_out + draw.left_out).items() if n}
-    if not len(pool.left):
+    if not len(chosen):
         raise InputError(f"{source}: none of {sentences.read:,} records makes a pair ({left_out})")
-    pairs = []
-    for place, (a, b) in enumerate(zip(pool.left.tolist(), pool.right.tolist(), strict=True)):
-        pair = Pair(
+    pairs = [
+        Pair(
             (sentences.texts[a], sentences.texts[b]),
-            float(pool.overlap[place]),
-            None if bucket is None else int(bucket[place]) + 1,
+            float(overlap[place]),
+            int(bucket[place]) + 1 if has_buckets else None,
             (sentences.places[a], sentences.places[b]),
-            float(scores[a // 2]) if is_scored else None,
+            float(scores[place]) if is_scored else None,
         )
-        pairs.append(pair)
+        for place, (a, b) in zip(chosen.tolist(), pool[chosen].tolist(), strict=True)
+    ]
     usable = len(sentences.texts) // (1 + sentences.are_pairs)
     return PairSample(tuple(pairs), usable, sentences.read, left_out)
 
@@ -211,48 +216,25 @@ def _check_source(
         raise InputError(f"labels={labels}: expected the strategy random, not {strategy}")
 
 
-# --- Candidates ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Pairs of numbers of sentences, and their overlaps, each (n,)."""
-
-    left: Ints
-    right: Ints
-    overlap: Floats
-
-    def at(self, places: Ints) -> "Candidates":
-        """Return the candidates at some places."""
-        return Candidates(self.left[places], self.right[places], self.overlap[places])
+# --- Drawing -------------------------------------------------------------------------------------
 
 
 class _Draw:
-    """Draws candidates, and counts the uses of each sentence."""
+    """Draws pairs of numbers of sentences, (n, 2), and counts the uses of each sentence."""
 
-    def __init__(self, bags: Bags, groups: Ints, labels: Ints, settings: PairSettings) -> None:
-        self._bags, self._settings = bags, settings
-        self._groups, self._labels = groups, labels
+    def __init__(self, bags: Bags, groups: Ints, settings: PairSettings) -> None:
+        self._bags, self._groups, self._settings = bags, groups, settings
         seed = derive_seed(settings.seed, "pairs", settings.strategy.value)
         self._rng = np.random.default_rng(seed)
         self._uses = np.zeros(len(bags), np.int64)
         self.left_out = Counter[str]()
 
-    def given(self) -> Candidates:
-        """Return the given pairs."""
-        left = np.arange(0, len(self._bags), 2)
-        return self._candidates(left, left + 1)
-
-    def _candidates(self, left: npt.ArrayLike, right: npt.ArrayLike) -> Candidates:
-        a, b = np.asarray(left, np.int64), np.asarray(right, np.int64)
-        return Candidates(a, b, self._bags.overlaps(a, b))
-
-    def at_random(self) -> Candidates:
+    def at_random(self, labels: Ints) -> Ints:
         """Return random distinct pairs of one group, equally many of each two labels."""
         total, members = self._settings.num_pairs, defaultdict[int, list[int]](list)
         for number, group in enumerate(self._groups.tolist()):
             members[group].append(number)
-        names = np.unique(self._labels).tolist()
+        names = np.unique(labels).tolist()
         kinds = [(one, two) for one in names for two in names if one <= two]
         shares = quotas(total, np.ones(len(kinds)), [total] * len(kinds)).tolist()
         left = dict(zip(kinds, shares, strict=True))
@@ -260,16 +242,16 @@ class _Draw:
         for first in self._rng.integers(len(self._bags), size=_TRIES * total).tolist():
             second = int(self._rng.choice(members[int(self._groups[first])]))
             low, high = min(first, second), max(first, second)
-            one, two = sorted(self._labels[[low, high]].tolist())
+            one, two = sorted(labels[[low, high]].tolist())
             is_new = low != high and (low, high) not in pairs
             if is_new and left[one, two] and self._use(low, high):
                 pairs[low, high] = None
                 left[one, two] -= 1
             if len(pairs) == total:
                 break
-        return self._candidates([low for low, _ in pairs], [high for _, high in pairs])
+        return np.array([*pairs], np.int64).reshape(-1, 2)
 
-    def from_index(self) -> Candidates:
+    def from_index(self) -> Ints:
         """Return pairs of random first sentences with partners that fit, no pair twice.
 
         A first sentence gets one partner among all that fit. In a pool for buckets it gets a
@@ -306,10 +288,9 @@ class _Draw:
                         pairs[key] = (first, second)
                 self.left_out["sentences without a partner that fits"] += not len(partners)
                 bar.advance(len(pairs) - before)
-        some = list(pairs.values())[:wanted]
-        return self._candidates([a for a, _ in some], [b for _, b in some])
+        return np.array([*pairs.values()][:wanted], np.int64).reshape(-1, 2)
 
-    def chosen(self, pool: Candidates, bucket: Ints, weights: Floats) -> Ints:
+    def chosen(self, pool: Ints, bucket: Ints, weights: Floats) -> Ints:
         """Return the places of candidates taken at random from each bucket, by its weight.
 
         A bucket gives as much as its weight says, relative to the others, which give what it lacks.
@@ -324,7 +305,7 @@ class _Draw:
                 queue, count = queues[number], int(wanted[number])
                 while queue and count:
                     place = queue.popleft()
-                    if self._use(int(pool.left[place]), int(pool.right[place])):
+                    if self._use(*pool[place].tolist()):
                         places.append(place)
                         count -= 1
             wanted = quotas(total - len(places), weights, [len(queue) for queue in queues])

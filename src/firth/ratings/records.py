@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +23,8 @@ Record = Mapping[str, str]
 SENTENCES = ("sentence1", "sentence2")
 SMALLEST = 3
 """Items of the smallest tuple. In a tuple of two, the best item determines the worst."""
-_ANSWER = ("tuple", "annotator", "best", "worst")
+ANSWER = ("tuple", "annotator", "best", "worst")
+"""Columns of a file of annotations."""
 _ITEM = re.compile(r"item([1-9]\d*)")
 
 
@@ -65,10 +67,7 @@ class Annotation:
     line: int = field(default=0, compare=False)
 
 
-# --- Reading -------------------------------------------------------------------------------------
-
-
-def read_items(path: str | Path) -> list[Item]:
+def read_items(path: Path) -> list[Item]:
     """Read items from a CSV, TSV or JSON Lines file.
 
     A column `id` names the items; without it their names are row numbers. The texts are the columns
@@ -78,13 +77,12 @@ def read_items(path: str | Path) -> list[Item]:
         InputError: The file cannot be read, has no column of texts, or has empty or repeated ids,
             or empty texts.
     """
-    path = Path(path)
     table = read_table(path)
     names = SENTENCES if set(SENTENCES) <= set(table.header) else table.header
     columns = [name for name in names if name not in ("id", "score")]
     if not columns:
         raise InputError(f"{path}, line 1: no column of texts. Got: {listed(table.header)}")
-    width, numbers = len(str(len(table.records))), iter(range(1, len(table.records) + 1))
+    width, numbers = len(str(len(table.records))), count(1)
 
     def item(record: Record, _: int) -> Item:
         name = record.get("id", f"{next(numbers):0{width}}")
@@ -95,14 +93,13 @@ def read_items(path: str | Path) -> list[Item]:
     return _each(path, table, (), item, lambda item: item.id)
 
 
-def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[Tuple]:
+def read_tuples(path: Path, items: Collection[str] | None = None) -> list[Tuple]:
     """Read tuples of known items, or of any, from the columns `tuple`, `item1`, ..., `itemN`.
 
     Raises:
         InputError: The file cannot be read, has fewer than three items in a tuple, an item twice
             in a tuple, unknown items, or ids that occur twice.
     """
-    path = Path(path)
     table = read_table(path)
     numbers = sorted(int(match[1]) for name in table.header if (match := _ITEM.fullmatch(name)))
     if len(numbers) < SMALLEST or numbers != list(range(1, len(numbers) + 1)):
@@ -110,7 +107,6 @@ def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[
             f"{path}, line 1: expected the columns tuple, item1, item2, item3 and so on. Got: "
             f"{listed(table.header)}"
         )
-    known = None if items is None else set(items)
 
     def question(record: Record, _: int) -> Tuple:
         members = tuple(record.get(f"item{number}", "") for number in numbers)
@@ -118,14 +114,14 @@ def read_tuples(path: str | Path, items: Collection[str] | None = None) -> list[
             raise ValueError("an item is empty")
         if len(set(members)) < len(members):
             raise ValueError(f"an item occurs twice in the tuple: {listed(members)}")
-        if known is not None and (strange := [name for name in members if name not in known]):
+        if items is not None and (strange := [name for name in members if name not in items]):
             raise ValueError(f"no such item: {listed(strange)}")
         return Tuple(record["tuple"], members)
 
     return _each(path, table, ("tuple",), question, lambda one: one.id)
 
 
-def read_gold(path: str | Path, tuples: Iterable[Tuple]) -> list[Gold]:
+def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
     """Read gold questions from a file with the columns `tuple`, `best` and `worst`.
 
     Raises:
@@ -144,11 +140,10 @@ def read_gold(path: str | Path, tuples: Iterable[Tuple]) -> list[Gold]:
             raise ValueError(f"best and worst are the same item, {one.best!r}")
         return one
 
-    path = Path(path)
     return _each(path, read_table(path), ("tuple", "best", "worst"), gold, lambda one: one.tuple)
 
 
-def read_annotations(path: str | Path) -> list[Annotation]:
+def read_annotations(path: Path) -> list[Annotation]:
     """Read annotations from a file with the columns `tuple`, `annotator`, `best` and `worst`.
 
     Best and worst may be empty, and are not checked. The file may be a questionnaire's database,
@@ -157,7 +152,6 @@ def read_annotations(path: str | Path) -> list[Annotation]:
     Raises:
         InputError: The file cannot be read, or lines lack a tuple or an annotator.
     """
-    path = Path(path)
     if _is_database(path):
         from firth.ratings.store import Store
 
@@ -167,21 +161,11 @@ def read_annotations(path: str | Path) -> list[Annotation]:
             raise InputError(f"{path}: has no answers yet")
 
     def annotation(record: Record, line: int) -> Annotation:
-        if empty := [name for name in _ANSWER[:2] if not record[name]]:
+        if empty := [name for name in ("tuple", "annotator") if not record[name]]:
             raise ValueError(f"{', '.join(empty)} is empty")
-        tuple_id, annotator, best, worst = (record[name] for name in _ANSWER)
-        return Annotation(tuple_id, annotator, best, worst, line)
+        return Annotation(**{name: record[name] for name in ANSWER}, line=line)
 
-    return _each(path, read_table(path), _ANSWER, annotation, None)
-
-
-def read_answers(
-    tuples: Path, annotations: Path, gold: Path | None = None
-) -> tuple[list[Tuple], list[Annotation], list[Gold]]:
-    """Read tuples, the answers to them, and gold questions; errors as of the readers of each."""
-    questions = read_tuples(tuples)
-    right = [] if gold is None else read_gold(gold, questions)
-    return questions, read_annotations(annotations), right
+    return _each(path, read_table(path), ANSWER, annotation, None)
 
 
 def _is_database(path: Path) -> bool:
@@ -223,9 +207,6 @@ def _each(
     return values
 
 
-# --- Writing -------------------------------------------------------------------------------------
-
-
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file in one step; without rows it is a header."""
     text = io.StringIO(newline="")
@@ -233,14 +214,3 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[objec
     writer.writerow(header)
     writer.writerows(rows)
     write_text(path, text.getvalue())
-
-
-def write_tuples(path: Path, tuples: Sequence[Tuple]) -> None:
-    """Write tuples of one size as `tuple`, `item1`, ..., `itemN`."""
-    header = ("tuple", *(f"item{number + 1}" for number in range(len(tuples[0].items))))
-    write_table(path, header, ((one.id, *one.items) for one in tuples))
-
-
-def write_annotations(path: Path, annotations: Iterable[Annotation]) -> None:
-    """Write annotations as `tuple`, `annotator`, `best`, `worst`."""
-    write_table(path, _ANSWER, ((a.tuple, a.annotator, a.best, a.worst) for a in annotations))

@@ -5,15 +5,13 @@ rankings are correlated, many times (Abdalla et al., §4; Kiritchenko and Mohamm
 a column of weights, and counting is a sparse product, so all splits are computed together.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from firth.ratings.answers import Judgements, to_scores
 from firth.run.console import progress
-from firth.run.errors import InputError
 from firth.run.settings import derive_seed
 from firth.text.arrays import Floats
 
@@ -57,10 +55,6 @@ class Reliability:
     pearson: Spread
     stepped_up: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
-
     def text(self) -> str:
         """Return lines for a screen."""
         return "\n".join(
@@ -75,11 +69,10 @@ class Reliability:
 
 def measure_reliability(
     judgements: Judgements, *, seed: int = 13, splits: int = SPLITS
-) -> Reliability:
+) -> Reliability | None:
     """Measure split-half reliability; the seed decides the splits.
 
-    Raises:
-        InputError: No split has scores to correlate.
+    It is None where no split has three items with different scores that both halves judge.
     """
     rng = np.random.default_rng(derive_seed(seed, "bws", "split", 0))
     parts = []
@@ -91,10 +84,7 @@ def measure_reliability(
             bar.advance(size)
     by_rank, linear = (np.concatenate(side) for side in zip(*parts, strict=True))
     if not np.isfinite(by_rank).any():
-        raise InputError(
-            "no split has scores to correlate: expected at least three items with different scores "
-            "that are judged in both halves. Collect two answers or more to each tuple"
-        )
+        return None
     spearman = Spread.of(by_rank)
     return Reliability(
         splits=splits,
@@ -144,20 +134,18 @@ def correlate_halves(judgements: Judgements, halves: Halves) -> tuple[Floats, Fl
     for half in (FIRST, SECOND):
         weights = np.ascontiguousarray((halves == half).T, dtype=np.float32)  # exact in 24 bits
         scores.append(to_scores((difference @ weights).T, (shown @ weights).T))
-    there = np.isfinite(scores[0]) & np.isfinite(scores[1])
-    if there.all():
-        spearman = _pearson(*(rankdata(one, axis=1) for one in scores))
-        return spearman, _pearson(*scores)
-    pairs = [[one[row, keep] for one in scores] for row, keep in enumerate(there)]
-    spearman = np.array([_pearson(*(rankdata(one)[None] for one in p))[0] for p in pairs])
-    pearson = np.array([_pearson(*(one[None] for one in p))[0] for p in pairs])
-    return spearman, pearson
+    judged = np.isfinite(scores[0]) & np.isfinite(scores[1])
+    scores = [np.where(judged, one, np.nan) for one in scores]
+    ranks = [rankdata(one, axis=1, nan_policy="omit") for one in scores]
+    return _pearson(*ranks), _pearson(*scores)
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
-    """Return the correlation of each row of x with that of y, (rows,)."""
-    if x.shape[1] < 3:
-        return np.full(len(x), np.nan)
-    x, y = (one - one.mean(axis=1, keepdims=True) for one in (x, y))
+    """Return the correlation of each row of x with that of y, (rows,); both have the same NaN."""
+    there = np.isfinite(x)
+    n = there.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1)))
+        x, y = (one - np.where(there, one, 0).sum(axis=1, keepdims=True) / n for one in (x, y))
+        x, y = (np.where(there, one, 0) for one in (x, y))
+        r = (x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    return np.where(n[:, 0] < 3, np.nan, r)

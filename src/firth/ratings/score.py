@@ -1,8 +1,7 @@
 """Scores of items by counting, with 95 % intervals, and how reliable they are."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import numpy.typing as npt
 
 from firth.evaluation.bootstrap import CONFIDENCE
 from firth.evaluation.files import listed
-from firth.ratings.answers import THRESHOLD, Answers, Counts, Judgements, sort_answers
+from firth.ratings.answers import THRESHOLD, Answers, Judgements, sort_answers, to_scores
 from firth.ratings.design import measure_balance
-from firth.ratings.records import Annotation, Gold, Tuple, write_annotations, write_table
+from firth.ratings.records import ANSWER, Annotation, Gold, Tuple, write_table
 from firth.ratings.reliability import SPLITS, Reliability, measure_reliability
-from firth.run.errors import InputError
-from firth.text.arrays import Floats
+from firth.text.arrays import Floats, Ints
 
 _COLUMNS = ("item", "score", "low", "high", "shown", "best", "worst")
 
@@ -26,11 +24,14 @@ class Scores:
     """Scores of N items by counting, in [0, 1], with 95 % intervals, (N,) each.
 
     They are NaN for an item that was never judged, and intervals for items of fewer than two
-    tuples. There is no reliability where no tuple was answered twice.
+    tuples. `shown`, `best` and `worst` are counts, (N,). There is no reliability where no tuple was
+    answered twice.
     """
 
     judgements: Judgements
-    counts: Counts
+    shown: Ints
+    best: Ints
+    worst: Ints
     score: Floats
     low: Floats
     high: Floats
@@ -39,8 +40,8 @@ class Scores:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as plain values."""
-        judged, answered = self.counts.shown > 0, self.judgements.answered
-        components = measure_balance(self.judgements.tuples[answered > 0], len(judged)).components
+        judged, answered = self.shown > 0, self.judgements.answered
+        balance = measure_balance(self.judgements.tuples[answered > 0], len(judged))
         widths = self.high - self.low
         widths = widths[np.isfinite(widths)]
         return {
@@ -48,14 +49,14 @@ class Scores:
             "never_judged": [self.judgements.items[n] for n in np.flatnonzero(~judged)],
             "tuples": len(answered),
             "unanswered_tuples": int((answered == 0).sum()),
-            "components": components - int((~judged).sum()),
+            "components": balance["components"] - int((~judged).sum()),
             "answers": len(self.judgements),
-            "times_shown": float(self.counts.shown[judged].mean()),
+            "times_shown": float(self.shown[judged].mean()),
             "left_out": {str(why): n for why, n in self.answers.faults.items()},
             "annotators": len(self.answers.annotators),
             "failed_annotators": [one.name for one in self.answers.failed],
             "interval_width": float(widths.mean()) if len(widths) else None,
-            "reliability": self.reliability and self.reliability.as_dict(),
+            "reliability": self.reliability and asdict(self.reliability),
         }
 
     def text(self) -> str:
@@ -88,7 +89,7 @@ class Scores:
         columns = (
             self.judgements.items,
             *map(_cells, (self.score, self.low, self.high)),
-            *(one.tolist() for one in (self.counts.shown, self.counts.best, self.counts.worst)),
+            *(counts.tolist() for counts in (self.shown, self.best, self.worst)),
         )
         write_table(folder / "scores.csv", _COLUMNS, zip(*columns, strict=True))
         write_table(
@@ -99,10 +100,11 @@ class Scores:
                 for a in self.answers.annotators
             ),
         )
-        write_annotations(folder / "annotations.csv", self.answers.kept)
+        kept = ([getattr(one, name) for name in ANSWER] for one in self.answers.kept)
+        write_table(folder / "annotations.csv", ANSWER, kept)
         write_table(
             folder / "left-out.csv",
-            ("line", "tuple", "annotator", "best", "worst", "why"),
+            ("line", *ANSWER, "why"),
             (
                 (a.line or "", a.tuple, a.annotator, a.best, a.worst, str(why))
                 for a, why in self.answers.left_out
@@ -125,12 +127,10 @@ def score_answers(
     """
     answers = sort_answers(tuples, annotations, gold, threshold)
     judgements = Judgements.of(tuples, answers.kept)
-    counts = judgements.count()
-    low, high = score_intervals(judgements)
-    reliability = None
-    with suppress(InputError):
-        reliability = measure_reliability(judgements, splits=splits)
-    return Scores(judgements, counts, counts.scores, low, high, answers, reliability)
+    shown, best, worst = judgements.count()
+    score, (low, high) = to_scores(best - worst, shown), score_intervals(judgements)
+    reliability = measure_reliability(judgements, splits=splits)
+    return Scores(judgements, shown, best, worst, score, low, high, answers, reliability)
 
 
 def score_intervals(judgements: Judgements) -> tuple[Floats, Floats]:

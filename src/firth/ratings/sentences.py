@@ -1,16 +1,18 @@
-"""Sentences and pairs to choose from, and the synonyms that count as the same word.
+"""Sentences and pairs to choose from, and how much the words of two of them overlap.
 
 A source is a run, a text file with a sentence on each line, or a table. What is too short, too
 long or repeated is left out and counted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.files import listed, parse_score, read_table, read_text
@@ -80,11 +82,8 @@ def read_sentences(
         InputError: The source cannot be read, or lacks a column.
     """
     are_pairs, records = _records(source, extra)
-    texts: list[str] = []
-    tokens: list[list[str]] = []
-    places: list[int] = []
-    others: list[list[str]] = []
-    left_out, read = Counter[str](), 0
+    texts, tokens, places = list[str](), list[list[str]](), list[int]()
+    others, left_out, read = list[list[str]](), Counter[str](), 0
     seen: set[tuple[tuple[str, ...], ...]] = set()
     known: dict[str, str] = {}  # One object for a word saves memory.
     for place, record, other in records:
@@ -107,8 +106,7 @@ def read_sentences(
             tokens += bags
             places += [place] * len(record)
             others.append(other)
-    columns = dict(zip(extra, map(list, zip(*others, strict=True)), strict=False))
-    columns = {name: columns.get(name, []) for name in extra}
+    columns = {name: [cells[place] for cells in others] for place, name in enumerate(extra)}
     return Sentences(are_pairs, texts, tokens, places, columns, read, left_out)
 
 
@@ -120,7 +118,12 @@ def _records(source: Path, extra: Sequence[str]) -> tuple[bool, Iterable[Record]
             raise InputError(
                 f"{source}: has no column {listed(extra)}; expected CSV, TSV or JSON Lines"
             )
-        return False, _of_run(source) if is_run else _of_text(source)
+        if is_run:
+            texts: Iterable[str] = chain.from_iterable(Corpus.open(source).batches())
+        else:
+            texts = read_text(source).split("\n")
+        numbered = enumerate(texts, start=0 if is_run else 1)
+        return False, ((number, [text], []) for number, text in numbered if text.strip())
     table = read_table(source)
     columns = [name for name in _PAIR if name in table.header]
     if are_pairs := columns == _PAIR:
@@ -139,19 +142,68 @@ def _records(source: Path, extra: Sequence[str]) -> tuple[bool, Iterable[Record]
     )
 
 
-def _of_run(run: Path) -> Iterator[Record]:
-    sentences = chain.from_iterable(Corpus.open(run).batches())
-    for number, text in enumerate(sentences):
-        yield number, [text], []
+# --- Overlap --------------------------------------------------------------------------------------
 
 
-def _of_text(path: Path) -> Iterator[Record]:
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            yield number, [line], []
+class Measure(StrEnum):
+    """Overlap of the sets A and B of words of two sentences, in [0, 1]."""
+
+    DICE = "dice"
+    """2 |A ∩ B| / (|A| + |B|)."""
+    IDF = "idf"
+    """The same, each word weighted by its inverse document frequency among the sentences."""
+    FIRST = "first"
+    """|A ∩ B| / |A|, the share of the first sentence (Appendix A.1.1)."""
 
 
-# --- Synonyms ------------------------------------------------------------------------------------
+class Bags:
+    """The distinct words of n sentences, as rows of a sparse matrix.
+
+    A word may be replaced by another one that counts in its place, such as a synonym.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[Sequence[str]],
+        measure: Measure,
+        replace: Mapping[str, str] | None = None,
+    ) -> None:
+        numbers: dict[str, int] = {}
+        of = (replace or {}).get
+        bags = [sorted({numbers.setdefault(of(w, w), len(numbers)) for w in one}) for one in tokens]
+        self.lengths = np.array([len(one) for one in tokens], np.int64)
+        """Number of words, repeated ones included, (n,)."""
+        self._measure = measure
+        flat = np.array([number for bag in bags for number in bag], np.int64)
+        bounds = np.cumsum([0, *map(len, bags)])
+        rows = csr_array((np.ones(len(flat)), flat, bounds), shape=(len(bags), len(numbers)))
+        self._sentences_of_word = rows.T.tocsr()
+        weights = np.ones(len(numbers))
+        if measure is Measure.IDF:
+            weights = np.log((1 + len(bags)) / (1 + rows.sum(axis=0))) + 1
+        self._rows, self._weighted = rows, (rows @ diags_array(weights)).tocsr()
+        # Sums of ones are exact. Others are rounded, so that equal sets have equal weights.
+        self._weight: Floats = np.round(self._weighted.sum(axis=1), 9)
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self.lengths)
+
+    def overlaps(self, left: Ints, right: Ints) -> Floats:
+        """Return the overlap of sentences `left[k]` and `right[k]`, both (k,), in [0, 1]."""
+        shared = self._weighted[left].multiply(self._rows[right]).sum(axis=1)
+        return self._ratio(shared, self._weight[left], self._weight[right])
+
+    def overlaps_with_all(self, sentence: int) -> Floats:
+        """Return the overlap of a sentence with each sentence, (n,), in [0, 1]."""
+        shared = (self._weighted[[sentence]] @ self._sentences_of_word).toarray()[0]
+        return self._ratio(shared, np.full(len(self), self._weight[sentence]), self._weight)
+
+    def _ratio(self, shared: Floats, left: Floats, right: Floats) -> Floats:
+        if self._measure is not Measure.FIRST:
+            shared, left = 2 * shared, left + right
+        ratio = np.divide(shared, left, out=np.ones_like(left), where=left > 0)
+        return np.clip(np.round(ratio, 9), 0.0, 1.0)
 
 
 def read_synonyms(path: Path) -> list[set[str]]:

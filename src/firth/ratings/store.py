@@ -1,8 +1,8 @@
 """A questionnaire in an SQLite file: who is asked which tuple, and the answers.
 
-Every write is one transaction that is on the disk when it ends (`synchronous=FULL`, write-ahead
-log): an answer that was acknowledged survives a kill and a loss of power. Several threads share a
-connection, and several processes may have the file open.
+Every write is one transaction that is on the disk when it ends (`synchronous=FULL`): an answer
+that was acknowledged survives a kill and a loss of power. Several threads share a connection, and
+several processes may have the file open.
 """
 
 import json
@@ -10,9 +10,9 @@ import random
 import sqlite3
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from sqlite3 import Connection, Row
 from threading import Lock
@@ -83,47 +83,6 @@ class Rules(Section):
 
 
 @dataclass(frozen=True)
-class Questionnaire:
-    """Items, tuples in the order in which they are given out, gold questions by tuple, rules."""
-
-    items: dict[str, Item]
-    tuples: tuple[Tuple, ...]
-    gold: dict[str, Gold]
-    rules: Rules = field(default_factory=Rules)
-
-    @classmethod
-    def of(
-        cls,
-        items: Sequence[Item],
-        tuples: Sequence[Tuple],
-        gold: Sequence[Gold] = (),
-        *,
-        rules: Rules | None = None,
-        seed: int = 13,
-    ) -> Self:
-        """Return a questionnaire; the seed decides the order of the tuples.
-
-        Raises:
-            InputError: All tuples are gold questions.
-        """
-        known = {item.id: item for item in items}
-        wanted = dict.fromkeys(name for one in tuples for name in one.items)
-        right = {one.tuple: one for one in gold}
-        if len(right) == len(tuples):
-            raise InputError("all tuples are gold questions; expected others to ask about")
-        order = list(tuples)
-        random.Random(derive_seed(seed, "questionnaire")).shuffle(order)
-        return cls({name: known[name] for name in wanted}, tuple(order), right, rules or Rules())
-
-    @property
-    def fingerprint(self) -> str:
-        """A fingerprint of what answers refer to: items, tuples, their order, and gold."""
-        items = [asdict(self.items[name]) for name in sorted(self.items)]
-        gold = [asdict(self.gold[name]) for name in sorted(self.gold)]
-        return fingerprint_value([items, [asdict(one) for one in self.tuples], gold])
-
-
-@dataclass(frozen=True)
 class Question:
     """A tuple as it is shown: number for this annotator, from 1, and items with their texts."""
 
@@ -169,56 +128,73 @@ class Store:
             self._connection.row_factory = Row
             if (names := _tables(self._connection)) and (
                 not {"meta", "tuples", "answers"} <= names
-                or _meta(self._connection, "schema") != _SCHEMA
+                or _meta(self._connection).get("schema") != _SCHEMA
             ):
                 self._connection.close()
                 raise InputError(f"{path}: a database of another kind. Name a new file")
             (state,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(state)
-            _write_ahead(self._connection)
             for setting in ("synchronous=FULL", "foreign_keys=ON"):
                 self._connection.execute(f"PRAGMA {setting}")
         except sqlite3.Error as error:
             raise InputError(f"{path}: cannot be opened as a questionnaire ({error})") from error
 
     @classmethod
-    def create(cls, path: str | Path, questionnaire: Questionnaire) -> Self:
+    def create(
+        cls,
+        path: Path,
+        items: Iterable[Item],
+        tuples: Sequence[Tuple],
+        gold: Sequence[Gold] = (),
+        *,
+        rules: Rules | None = None,
+        seed: int = 13,
+    ) -> Self:
         """Begin a questionnaire, or continue it where the file holds it already.
 
-        The rules may have changed; the new ones are stored.
+        The seed decides the order of the tuples. The rules may have changed; the new ones are
+        stored.
 
         Raises:
-            InputError: The file is something else, or holds another questionnaire.
+            InputError: All tuples are gold questions, or the file is something else, or holds
+                another questionnaire.
         """
-        path = Path(path)
+        if len(gold) == len(tuples):
+            raise InputError("all tuples are gold questions; expected others to ask about")
+        asked = {name for one in tuples for name in one.items}
+        items = sorted((item for item in items if item.id in asked), key=lambda item: item.id)
+        tuples, gold = list(tuples), sorted(gold, key=lambda one: one.tuple)
+        random.Random(derive_seed(seed, "questionnaire")).shuffle(tuples)
+        plain = [[asdict(one) for one in some] for some in (items, tuples, gold)]
+        fingerprint = fingerprint_value(plain)
         claim_file(path, force=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        store = cls(path, questionnaire.rules)
-        with store._writing() as connection:
+        store = cls(path, rules or Rules())
+        with store._transaction() as connection:
             if not _tables(connection):
-                _fill(connection, questionnaire)
-            if _meta(connection, "fingerprint") != questionnaire.fingerprint:
+                _fill(connection, items, tuples, gold, fingerprint)
+            if _meta(connection)["fingerprint"] != fingerprint:
                 raise InputError(
                     f"{path}: holds answers to other items, tuples or gold questions, or to "
                     "another order of them. Give the same files and seed, or name a new file"
                 )
-            _set_meta(connection, "rules", questionnaire.rules.model_dump_json())
+            text = store.rules.model_dump_json()
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('rules', ?)", (text,))
         return store
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
+    def open(cls, path: Path) -> Self:
         """Open a questionnaire that exists.
 
         Raises:
             InputError: There is none, or it is damaged.
         """
-        path = Path(path)
         if not path.is_file() or not path.stat().st_size:
             raise InputError(f"{path}: no questionnaire. Make it with firth ratings serve")
         store = cls(path, Rules())
-        with store._reading() as connection:
-            store.rules = Rules.model_validate_json(_meta(connection, "rules"))
+        with store._transaction() as connection:
+            store.rules = Rules.model_validate_json(_meta(connection)["rules"])
         return store
 
     def __enter__(self) -> Self:
@@ -233,24 +209,10 @@ class Store:
             self._connection.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with self._lock:
-            self._connection.execute("BEGIN")
-            try:
-                yield self._connection
-            finally:
-                self._connection.execute("ROLLBACK")
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+    def _transaction(self) -> Iterator[Connection]:
+        with self._lock, self._connection as connection:  # It commits, or rolls back.
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
 
     def enter(self, name: str) -> str:
         """Return the key of an annotator, who may have been here before.
@@ -264,14 +226,14 @@ class Store:
         key = unicodedata.normalize("NFKC", shown).casefold()
         if not key or len(shown) > LONGEST_NAME:
             raise UnusableAnswerError(f"Please give a name of 1 to {LONGEST_NAME} characters.")
-        with self._writing() as connection:
+        with self._transaction() as connection:
             insert = "INSERT INTO annotators (key, name) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
             connection.execute(insert, (key, shown))
         return key
 
     def name(self, annotator: str) -> str | None:
         """Return the name behind a key, as it was first given; None where there is none."""
-        with self._reading() as connection:
+        with self._transaction() as connection:
             row = _one(connection, "SELECT name FROM annotators WHERE key = ?", annotator)
         return None if row is None else str(row["name"])
 
@@ -281,7 +243,7 @@ class Store:
         Of new ones, a gold question is asked where it is due. Of the others the one with the fewest
         answers is asked, so that no tuple is answered twice before all are answered once.
         """
-        with self._writing() as connection:
+        with self._transaction() as connection:
             if _is_stopped(connection, annotator):
                 return None
             now = {"now": time.time(), "me": annotator}
@@ -291,9 +253,9 @@ class Store:
                 change = "UPDATE answers SET shown = :now WHERE annotator = :me AND place = :place"
             else:
                 number = 1 + _count(connection, "annotator = ?", annotator)
-                if (chosen := self._choose(connection, annotator, number)) is None:
+                place = self._choose(connection, annotator, number)
+                if place is None:
                     return None
-                place = chosen
                 change = (
                     "INSERT INTO answers (annotator, place, number, shown) "
                     "VALUES (:me, :place, :number, :now)"
@@ -330,7 +292,7 @@ class Store:
             NotAskedError: The annotator was not asked this question.
             UnusableAnswerError: `best` and `worst` are not two different items of the tuple.
         """
-        with self._writing() as connection:
+        with self._transaction() as connection:
             asked = (
                 f"SELECT t.place, t.items, t.best, a.answered FROM {_ASKED} "
                 "WHERE a.annotator = ? AND t.id = ?"
@@ -366,7 +328,7 @@ class Store:
 
     def feedback(self, annotator: str, tuple_id: str) -> Feedback | None:
         """Return the right answer to a gold question that was answered; else None."""
-        with self._reading() as connection:
+        with self._transaction() as connection:
             answered = (
                 f"SELECT t.place, a.number, a.best, a.worst, t.best, t.worst FROM {_ASKED} "
                 "WHERE a.annotator = ? AND t.id = ? AND answered IS NOT NULL AND t.best IS NOT NULL"
@@ -378,7 +340,7 @@ class Store:
 
     def progress(self, annotator: str) -> tuple[int, int]:
         """Return the numbers of questions that an annotator answered, and that are left."""
-        with self._reading() as connection:
+        with self._transaction() as connection:
             answered = _count(connection, "annotator = ? AND answered IS NOT NULL", annotator)
             waiting = _count(connection, "annotator = ? AND answered IS NULL", annotator)
             unseen = f"SELECT count(*) FROM ({_OPEN})"
@@ -387,7 +349,7 @@ class Store:
 
     def is_stopped(self, annotator: str) -> bool:
         """Return whether the annotator gets no more questions, after wrong gold answers."""
-        with self._reading() as connection:
+        with self._transaction() as connection:
             return _is_stopped(connection, annotator)
 
     def annotations(self) -> list[Annotation]:
@@ -396,12 +358,12 @@ class Store:
             f"SELECT t.id, n.name, a.best, a.worst FROM {_ASKED} JOIN annotators AS n "
             "ON n.key = a.annotator WHERE a.answered IS NOT NULL ORDER BY a.answered"
         )
-        with self._reading() as connection:
+        with self._transaction() as connection:
             return [Annotation(*row) for row in connection.execute(answers)]
 
     def overview(self) -> str:
         """Return how far the questionnaire is, as a line for a screen."""
-        with self._reading() as connection:
+        with self._transaction() as connection:
             tuples, complete, answers = connection.execute(
                 "SELECT count(*), sum(n >= :wanted), sum(n) FROM ("
                 "SELECT (SELECT count(*) FROM answers AS a WHERE a.place = t.place "
@@ -418,37 +380,30 @@ class Store:
         )
 
 
-def _write_ahead(connection: Connection) -> None:
-    """Switch to the write-ahead log; SQLite itself does not wait for another process here."""
-    end = time.monotonic() + _WAIT_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end:
-                raise
-        time.sleep(0.02)
-
-
 def _tables(connection: Connection) -> set[str]:
     rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {name for (name,) in rows}
 
 
-def _fill(connection: Connection, questionnaire: Questionnaire) -> None:
+def _fill(
+    connection: Connection,
+    items: Iterable[Item],
+    tuples: Iterable[Tuple],
+    gold: Iterable[Gold],
+    fingerprint: str,
+) -> None:
     for statement in filter(str.strip, _TABLES.split(";")):
         connection.execute(statement)
-    items = ((one.id, json.dumps(one.texts)) for one in questionnaire.items.values())
-    connection.executemany("INSERT INTO items VALUES (?, ?)", items)
-    rows = []
-    for place, one in enumerate(questionnaire.tuples, start=1):
-        gold = questionnaire.gold.get(one.id)
-        answer = (None, None) if gold is None else (gold.best, gold.worst)
-        rows.append((place, one.id, json.dumps(one.items), *answer))
+    texts = ((one.id, json.dumps(one.texts)) for one in items)
+    connection.executemany("INSERT INTO items VALUES (?, ?)", texts)
+    right = {one.tuple: (one.best, one.worst) for one in gold}
+    rows = (
+        (place, one.id, json.dumps(one.items), *right.get(one.id, (None, None)))
+        for place, one in enumerate(tuples, start=1)
+    )
     connection.executemany("INSERT INTO tuples VALUES (?, ?, ?, ?, ?)", rows)
-    _set_meta(connection, "schema", _SCHEMA)
-    _set_meta(connection, "fingerprint", questionnaire.fingerprint)
+    values = [("schema", _SCHEMA), ("fingerprint", fingerprint)]
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", values)
 
 
 def _question(connection: Connection, place: int, number: int) -> Question:
@@ -463,7 +418,7 @@ def _question(connection: Connection, place: int, number: int) -> Question:
 
 def _is_stopped(connection: Connection, annotator: str) -> bool:
     row = _one(connection, "SELECT stopped FROM annotators WHERE key = ?", annotator)
-    return row is not None and bool(row["stopped"])
+    return bool(row and row["stopped"])
 
 
 def _one(connection: Connection, query: str, *values: Any) -> Row | None:
@@ -476,10 +431,5 @@ def _count(connection: Connection, where: str, *values: Any) -> int:
     return int(connection.execute(query, values).fetchone()[0])
 
 
-def _meta(connection: Connection, key: str) -> str:
-    row = _one(connection, "SELECT value FROM meta WHERE key = ?", key)
-    return "" if row is None else str(row["value"])
-
-
-def _set_meta(connection: Connection, key: str, value: str) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+def _meta(connection: Connection) -> dict[str, str]:
+    return dict(map(tuple, connection.execute("SELECT key, value FROM meta")))

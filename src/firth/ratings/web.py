@@ -1,7 +1,6 @@
 """The pages of the questionnaire: HTML from the server, forms back to it, one answer a form."""
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
@@ -31,6 +30,13 @@ class Pages:
         self._store = store
         markdown = MarkdownIt("commonmark", {"html": False})
         self._instructions = markdown.render(store.rules.instructions)
+        self._template = Environment(
+            loader=FileSystemLoader(PAGES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        ).get_template("page.html")
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
@@ -121,16 +127,12 @@ class Pages:
         return key, self._store.name(key) if key else None
 
     def _page(self, page: str, status: int = 200, **values: object) -> HTMLResponse:
-        html = (
-            _templates()
-            .get_template("page.html")
-            .render(
-                page=page,
-                rules=self._store.rules,
-                instructions=self._instructions,
-                longest_name=LONGEST_NAME,
-                **values,
-            )
+        html = self._template.render(
+            page=page,
+            rules=self._store.rules,
+            instructions=self._instructions,
+            longest_name=LONGEST_NAME,
+            **values,
         )
         return HTMLResponse(html, status)
 
@@ -144,17 +146,6 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
         InputError: The port is taken.
     """
     run_server(make_server(Pages(store).app()), ready, port=port)
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(PAGES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 async def _form(request: Request) -> dict[str, str]:
