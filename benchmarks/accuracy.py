@@ -19,7 +19,7 @@ from firth.evaluation.sets import load_sets
 from firth.model import open_scorer
 from firth.run.run import Run
 from firth.scorer.scorer import Scorer
-from firth.text.pairs import CosineScorer, PairScorer, TextPair
+from firth.text.types import CosineScorer, PairScorer, TextPair
 
 ENCODER, SCORER_OVER = "all-MiniLM-L6-v2", "scorer over all-MiniLM-L6-v2"
 SCORER, STATIC, NGRAMS, TFIDF = "scorer", "encoder", "n-grams of stems", "tf-idf of stems"

@@ -23,7 +23,7 @@ from firth.search.calibration import UNMATCHED, Calibration
 from firth.search.duplicates import duplicates
 from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 from firth.text.words import normal_form
 from speed import cost
 

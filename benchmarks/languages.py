@@ -28,8 +28,7 @@ from firth.run.run import Run
 from firth.run.settings import Settings
 from firth.scorer.blend import build_blend
 from firth.scorer.scorer import Scorer
-from firth.text.arrays import Floats, Singles
-from firth.text.pairs import CosineScorer, PairScorer, TextPair
+from firth.text.types import CosineScorer, Floats, PairScorer, Singles, TextPair
 
 CHAR, NGRAMS, SCORER, ENCODER = "char", "n-grams of stems", "scorer", "encoder"
 DICE, E5 = "Dice", "e5-small"

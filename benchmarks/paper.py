@@ -30,7 +30,7 @@ from firth.reproduce.result import VariedRun
 from firth.run.console import note, progress
 from firth.run.files import read_json
 from firth.run.run import Run
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 SEED = 13
 SMALL, LARGE, CAUSAL = 8, 16, 8

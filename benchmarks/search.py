@@ -33,7 +33,7 @@ from firth.evaluation.bootstrap import (
 )
 from firth.run.console import set_quiet
 from firth.search.search import Search
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 from firth.text.words import stems, words
 
 SETS = {"scifact": "SciFact", "cacm": "CACM"}

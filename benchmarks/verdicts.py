@@ -32,8 +32,7 @@ from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.contexts import Contexts
 from firth.scorer.scorer import Scorer
-from firth.text.arrays import Floats
-from firth.text.pairs import CosineScorer, PairScorer, TextPair
+from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 from search import SETS, Task, bm25_of, ndcg, read
 
 DOCUMENTS, QUERIES, CANDIDATES, CHARACTERS, SEED = 1_000, 50, 30, 500, 13

@@ -24,8 +24,7 @@ from firth.run.run import CONFIG, Run
 from firth.run.settings import Settings
 from firth.scorer.explanation import Explanation
 from firth.scorer.scorer import Scorer
-from firth.text.arrays import Floats, Singles
-from firth.text.pairs import CosineScorer, PairScorer
+from firth.text.types import CosineScorer, Floats, PairScorer, Singles
 
 if TYPE_CHECKING:
     from firth.evaluation.evaluate import Evaluation

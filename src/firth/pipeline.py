@@ -36,7 +36,7 @@ from firth.scorer.scorer import Scorer
 from firth.search.calibrate import build_calibration
 from firth.search.calibration import CALIBRATION, Calibration
 from firth.search.index import INDEX, build_added, build_index
-from firth.text.pairs import CosineScorer, PairScorer
+from firth.text.types import CosineScorer, PairScorer
 
 FALSE_MATCH_RATE = 0.01
 """Share of random pairs that reach the threshold which a summary names."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.encoders.encoder import Normalized, PretrainedEncoder, StatesOfWords, by_length
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 
 
 class Letters(PretrainedEncoder):

@@ -16,7 +16,7 @@ from firth.encoders.learning import Pairs, RowAdam, batched, contrast, halved, l
 from firth.run.console import listening
 from firth.run.errors import InputError
 from firth.run.settings import WordSettings
-from firth.text.arrays import Floats, Singles
+from firth.text.types import Floats, Singles
 
 
 def sentences_of(sizes: list[int], lengths: list[int] | None = None) -> WordSentences:

@@ -25,9 +25,8 @@ from firth.run.errors import InputError
 from firth.run.files import write_arrays
 from firth.run.run import Run
 from firth.run.settings import DistillSettings
-from firth.text.arrays import Floats, Singles
-from firth.text.rarity import Idf
-from firth.text.subwords import gram_table, spelling_cosines
+from firth.text.stems import Idf, gram_table, spelling_cosines
+from firth.text.types import Floats, Singles
 from firth.text.words import words
 
 KNOWN = ["ship", "harbor", "i", "\u00fcber", "b52", "snake", "\u0939\u093f"]

@@ -8,7 +8,7 @@ import pytest
 
 from firth.encoders.words import WORDS, BagEncoder, WordSpace, build_words
 from firth.run.run import Run
-from firth.text.rarity import Idf
+from firth.text.stems import Idf
 
 COUNTS = {"ship": 50, "sail": 10, "storm": 1, "the": 399}
 VECTORS = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], np.float32)

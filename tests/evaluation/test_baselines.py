@@ -14,9 +14,8 @@ from firth.encoders.words import build_words
 from firth.evaluation.baselines import BASELINES, Dice, TfIdf, idf_of_run, open_baseline
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.pairs import PairScorer, TextPair
-from firth.text.rarity import Idf, fit_idf
-from firth.text.subwords import ngrams
+from firth.text.stems import Idf, fit_idf
+from firth.text.types import PairScorer, TextPair
 from firth.text.words import words
 
 SENTENCES = ["The ship sailed.", "A storm came.", "The old ship left a harbour.", "Israel is far."]
@@ -38,8 +37,11 @@ def sum_of_directions(text: str, idf: Idf) -> dict[str, float]:
     """Return each n-gram's part in the sum of a text's stems, each as long as its idf."""
     parts: dict[str, float] = {}
     for stem in set(idf.terms(text)):
-        for gram in ngrams(stem):
-            part = idf.weight(stem) / math.sqrt(len(ngrams(stem)))
+        framed = f"<{stem}>"
+        starts = [] if any(map(str.isdigit, stem)) else range(len(framed))
+        grams = {framed[i : i + n] for i in starts for n in (3, 4, 5) if i + n <= len(framed)}
+        for gram in grams or {framed}:
+            part = idf.weight(stem) / math.sqrt(len(grams) or 1)
             parts[gram] = parts.get(gram, 0.0) + part
     return parts
 

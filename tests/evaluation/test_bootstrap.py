@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.evaluation.bootstrap import Estimate, Sample, difference_of, estimate, mean_of_rows
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 values = st.lists(st.floats(-1, 1), min_size=2, max_size=20).map(np.array)
 

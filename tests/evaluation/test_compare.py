@@ -26,8 +26,7 @@ from firth.evaluation.compare import (
 from firth.evaluation.questions import Question, QuestionType
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.arrays import Floats
-from firth.text.pairs import TextPair
+from firth.text.types import Floats, TextPair
 
 NEXT, SPAN, TITLE = QuestionType.NEXT, QuestionType.DOCUMENT, QuestionType.TITLE
 TRAINED = (NEXT,)

@@ -15,8 +15,7 @@ from firth.evaluation.sets import load_set
 from firth.run.console import WIDTH
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
-from firth.text.arrays import Floats
-from firth.text.pairs import PairScorer, TextPair
+from firth.text.types import Floats, PairScorer, TextPair
 from firth.text.words import words
 
 HEADER = "sentence1\tsentence2\tscore\tsubtask\tsplit\n"

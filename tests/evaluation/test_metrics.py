@@ -17,7 +17,7 @@ from firth.evaluation.metrics import (
     undefined,
 )
 from firth.run.errors import InputError
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 few_values = st.lists(
     st.tuples(st.integers(0, 4).map(float), st.integers(-3, 3).map(lambda v: v / 3)),

@@ -24,7 +24,7 @@ from firth.paper.coherence import (
 from firth.paper.train_coherence import train_coherence
 from firth.run.errors import MissingStageError
 from firth.run.run import Run
-from firth.text.arrays import Singles
+from firth.text.types import Singles
 
 from .conftest import all_pairs
 

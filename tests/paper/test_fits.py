@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from firth.paper.fits import Terms, compare, contributions, fit
 from firth.paper.settings import Measure, Weights
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 FITS = st.floats(-50, 0, allow_nan=False).map(lambda x: round(x, 6))
 PAIR = st.integers(2, 40).flatmap(

@@ -17,7 +17,7 @@ from firth.paper.settings import PaperSettings
 from firth.paper.tokens import ALL_ROLES, Pairs, Role
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.arrays import Ints, Singles
+from firth.text.types import Ints, Singles
 from firth.text.words import jaccard, words
 
 from .conftest import make_run

@@ -24,7 +24,7 @@ from firth.paper.train_generator import (
 )
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs, make_run
 from .test_language_model import causal_tokenizer, tiny_llama

@@ -12,7 +12,7 @@ from firth.ratings.answers import Judgements
 from firth.ratings.design import design_tuples
 from firth.ratings.records import Gold, Item, Tuple
 from firth.ratings.store import Rules, Store
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 
 N_TUPLES, N_GOLD = 12, 3
 Judged = Callable[..., tuple[Judgements, Floats]]

@@ -17,7 +17,7 @@ from firth.reproduce.relatedness import LEFT_OUT, by_domain, compare_in_bins
 from firth.reproduce.result import VariedRun
 from firth.reproduce.tables import reproduce
 from firth.run.run import Run
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 NOUNS = ["cat", "dog", "ship", "harbour", "judge", "storm", "river", "letter"]
 KNOWN = [*NOUNS, "sees", "the"]

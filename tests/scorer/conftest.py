@@ -10,7 +10,7 @@ from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, SummedWords
 from firth.scorer.contexts import Contexts
 from firth.scorer.scorer import Scorer
-from firth.text.rarity import fit_idf
+from firth.text.stems import fit_idf
 from firth.text.words import stems
 
 TOPICS = {

@@ -20,9 +20,7 @@ from firth.scorer.components import (
     WordProducts,
 )
 from firth.scorer.stem_table import StemTable
-from firth.text.arrays import Floats, unit
-from firth.text.pairs import TextPair
-from firth.text.subwords import ngrams
+from firth.text.types import Floats, TextPair, unit
 
 A = "The ship reached the harbour near the island."
 B = "A sailor left the harbours in a storm."
@@ -230,6 +228,14 @@ def spelling_sum(space: WordSpace, stems: list[str]) -> dict[str, float]:
             part = space.rarity(stem) / length * weight
             amounts[gram] = amounts.get(gram, 0.0) + part
     return amounts
+
+
+def ngrams(stem: str) -> set[str]:
+    """The n-grams of `<stem>`, of 3 to 5 characters; a stem with a digit is one."""
+    framed = f"<{stem}>"
+    whole = any(c.isdigit() for c in stem)
+    grams = {framed[i : i + n] for n in (3, 4, 5) for i in range(len(framed) - n + 1)}
+    return {framed} if whole or not grams else grams
 
 
 def gram_weights(space: WordSpace, stem: str) -> dict[str, float]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import DamagedError
 from firth.scorer.contexts import Contexts, TopicFits, _kmeans
-from firth.text.arrays import Singles, unit
-from firth.text.rarity import fit_idf
+from firth.text.stems import fit_idf
+from firth.text.types import Singles, unit
 
 from .conftest import TOPICS
 

@@ -21,7 +21,7 @@ from firth.search.calibration import (
     scripts_of,
 )
 from firth.search.index import INDEX
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 Make = Callable[..., Run]
 SCORES = st.lists(st.sampled_from([x / 20 for x in range(21)]), min_size=1, max_size=60)

@@ -17,7 +17,7 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search import index as module
 from firth.search.index import ADDED, INDEX, Index, build_added, build_index
-from firth.text.arrays import Singles
+from firth.text.types import Singles
 
 Make = Callable[..., Run]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from firth.text.arrays import Singles, unit
+from firth.text.types import Singles, unit
 from firth.train.objectives import Batches, linear_fit, listwise, near_groups, rank_correlation
 
 

@@ -26,9 +26,8 @@ from firth.run.executor import Executor, Local
 from firth.run.files import fingerprint_value, write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed
-from firth.text.language import AUTO, UNKNOWN, language_of_texts
 from firth.text.sentences import split_paragraphs
-from firth.text.words import normal_form, word_count, words
+from firth.text.words import AUTO, UNKNOWN, language_of_texts, normal_form, word_count, words
 
 SKIPPED = "skipped.jsonl"
 """What was not used of the inputs, a line each."""

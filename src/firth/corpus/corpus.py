@@ -26,8 +26,8 @@ from firth.corpus.store import (
 )
 from firth.run.errors import InputError
 from firth.run.run import Run, note_opened
-from firth.text.arrays import Ints, ranges, starts
-from firth.text.language import UNKNOWN
+from firth.text.types import Ints, ranges, starts
+from firth.text.words import UNKNOWN
 
 Part = Literal["learn", "held-out", "all"]
 BATCH = 8_192

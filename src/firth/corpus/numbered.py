@@ -15,7 +15,7 @@ from firth.corpus.corpus import Corpus
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import WordSettings
-from firth.text.arrays import Ints, ranges
+from firth.text.types import Ints, ranges
 from firth.text.words import stemmer_of, stems, words
 
 MAX_WORDS = 120

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 
 SIZE = 64
 """Hashes of a sketch, at most."""

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from firth.text.arrays import Floats, Singles, unit
+from firth.text.types import Floats, Singles, unit
 from firth.text.words import spans, stems, words
 
 WordStates = Callable[[Sequence[str]], list[Floats]]

@@ -21,7 +21,7 @@ from firth.run.console import Progress, progress, quiet_libraries
 from firth.run.errors import ConfigError, InputError, require
 from firth.run.files import write_atomically
 from firth.run.settings import EncoderSettings
-from firth.text.arrays import Singles
+from firth.text.types import Singles
 
 if TYPE_CHECKING:
     import torch

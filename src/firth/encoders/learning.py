@@ -24,7 +24,7 @@ from firth.run.console import Progress, progress
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.settings import WordSettings, derive_seed
-from firth.text.arrays import Ints, Singles, starts
+from firth.text.types import Ints, Singles, starts
 
 Runs = tuple[Ints, Ints]
 """Several sentences: the numbers of their words, one after the other, and where each begins."""

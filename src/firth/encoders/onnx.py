@@ -18,7 +18,7 @@ from firth.encoders.folder import (
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
 from firth.run.settings import EncoderSettings
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 
 _BATCH, _BATCH_TOKENS = 64, 4_096
 _BY_BATCH = b"DynamicQuantizeLinear"

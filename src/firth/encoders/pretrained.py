@@ -22,7 +22,7 @@ from firth.run.files import read_arrays, read_json, remove_tree, write_arrays, w
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 from firth.text.words import stemmer_of
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from firth.run.files import read_arrays, write_arrays, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import DistillSettings, derive_seed
 from firth.run.stage import Stage
-from firth.text.arrays import Floats, Singles
 from firth.text.marks import numbers_in, numerals_of
-from firth.text.rarity import fit_idf
-from firth.text.subwords import gram_table
+from firth.text.stems import fit_idf, gram_table
+from firth.text.types import Floats, Singles
 from firth.text.words import NO_STEMMER, UNSPACED, stems
 
 if TYPE_CHECKING:

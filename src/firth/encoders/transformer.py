@@ -19,7 +19,7 @@ from firth.run.console import progress, quiet_libraries
 from firth.run.errors import InputError, require
 from firth.run.executor import DEVICE, WORKER
 from firth.run.settings import EncoderSettings
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 
 if TYPE_CHECKING:
     import torch

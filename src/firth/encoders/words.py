@@ -1,7 +1,7 @@
 """What one corpus says about words: learned vectors, rarity and spelling; and sums of the vectors.
 
 A sentence is the sum, over its distinct stems, of a learned vector and of a direction by spelling
-(`firth.text.subwords`), which is as long as the stem's inverse document frequency. A learned vector
+(`firth.text.stems`), which is as long as the stem's inverse document frequency. A learned vector
 is shrunk where its stem is rare: by sqrt(n / (n + k)) for n sentences.
 """
 
@@ -22,8 +22,8 @@ from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.arrays import Floats, Singles, unit
-from firth.text.rarity import Idf, fit_idf
+from firth.text.stems import Idf, fit_idf
+from firth.text.types import Floats, Singles, unit
 from firth.text.words import stemmer_of, stems, words
 
 WORDS = Stage("words", version=2)

@@ -15,12 +15,9 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.words import WORDS
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.arrays import Floats
-from firth.text.language import language_of_texts
-from firth.text.pairs import PairScorer, TextPair, numbered
-from firth.text.rarity import Idf, fit_idf
-from firth.text.subwords import gram_table
-from firth.text.words import stemmer_of, words
+from firth.text.stems import Idf, fit_idf, gram_table
+from firth.text.types import Floats, PairScorer, TextPair, numbered
+from firth.text.words import language_of_texts, stemmer_of, words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -95,7 +92,7 @@ class TfIdf:
 
     Each distinct stem of a text weighs ln((1 + N) / (1 + n)), where n of N sentences have it. A
     stem that the counts lack weighs most. With n-grams, stems that are spelled alike are partly
-    equal: a text is the sum of the directions of its stems (`firth.text.subwords`), each as long as
+    equal: a text is the sum of the directions of its stems (`firth.text.stems`), each as long as
     its idf.
 
     Attributes:

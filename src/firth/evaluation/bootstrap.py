@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firth.run.settings import derive_seed
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 Statistic = Callable[[Floats], Floats]
 """A function from counts, (resamples, n), to one value for each resample, (resamples,)."""

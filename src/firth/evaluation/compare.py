@@ -38,8 +38,7 @@ from firth.evaluation.questions import (
 from firth.run.console import plural, progress, table
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.arrays import Floats
-from firth.text.pairs import CosineScorer, PairScorer, TextPair
+from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 
 MEAN = "mean"
 """Name of the mean accuracy over all types that have enough questions."""

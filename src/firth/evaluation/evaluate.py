@@ -25,8 +25,7 @@ from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.outputs import write_file
 from firth.run.run import CONFIG, Run
-from firth.text.arrays import Floats
-from firth.text.pairs import PairScorer
+from firth.text.types import Floats, PairScorer
 
 MEAN = "mean"
 """The name of the unweighted mean over all subsets of a set."""

@@ -16,9 +16,8 @@ from firth.corpus.corpus import Corpus
 from firth.evaluation.sets import EvaluationSet
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.language import language_of_texts
 from firth.text.sentences import split_sentences
-from firth.text.words import normal_form
+from firth.text.words import language_of_texts, normal_form
 
 MIN_WORDS = 6
 """Shorter texts occur in any large corpus by chance."""

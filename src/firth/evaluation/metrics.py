@@ -21,7 +21,7 @@ from firth.evaluation.bootstrap import (
     mean_of_rows,
 )
 from firth.run.errors import InputError
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 Columns = tuple[Floats, Floats]
 """The two columns that a metric compares, each (n,): human scores and similarities. For triplets:

@@ -24,7 +24,7 @@ from firth.run.files import write_text
 from firth.run.run import Run
 from firth.run.settings import Settings, derive_seed
 from firth.run.stage import Outcome, Stage
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 from firth.text.words import normal_form
 
 QUESTIONS = Stage("questions", version=3)

@@ -19,8 +19,7 @@ from firth.evaluation.files import Content, PairFile, Problems, Row, listed, rea
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
-from firth.text.arrays import Floats, Ints
-from firth.text.pairs import TextPair
+from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import normal_form
 
 ALL = "all"

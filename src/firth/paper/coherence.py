@@ -24,7 +24,7 @@ from firth.paper.tokens import Pairs, TokenTable, encodable
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import Stage
-from firth.text.arrays import Ints, Singles
+from firth.text.types import Ints, Singles
 
 COHERENCE = Stage("paper/coherence", 3, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"

@@ -13,7 +13,7 @@ from firth.paper.retrieve import ChunkIndex
 from firth.paper.settings import ContextSettings, Weights
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
-from firth.text.arrays import Floats, Ints, Singles, ranges
+from firth.text.types import Floats, Ints, Singles, ranges
 from firth.text.words import jaccard, normal_form, words
 
 MAX_JACCARD = 0.5

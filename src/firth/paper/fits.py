@@ -10,7 +10,7 @@ from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
 from firth.paper.settings import FitSettings, Measure, Weights
 from firth.paper.tokens import Generator, Role
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 
 TERMS = ("coherence", "sentence", "left", "right")
 """The fields of `Weights`, and the columns of terms."""

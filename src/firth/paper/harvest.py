@@ -26,8 +26,7 @@ from firth.run.files import write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.arrays import Floats, Ints
-from firth.text.pairs import TextPair
+from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import stemmer_of, stems, words
 from firth.train.objectives import rank_correlation
 from firth.train.teacher import Exclusions, exclusion_inputs

@@ -44,7 +44,7 @@ from firth.corpus.corpus import Context
 from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens
 from firth.paper.transformer import next_token_scores
 from firth.run.errors import InputError
-from firth.text.arrays import Floats, Singles
+from firth.text.types import Floats, Singles
 
 ROOT = 0
 """The node of the start-of-text token."""

@@ -20,8 +20,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.stage import Outcome
 from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, parts_of
-from firth.text.arrays import Floats, Ints
-from firth.text.pairs import TextPair, checked
+from firth.text.types import Floats, Ints, TextPair, checked
 from firth.train.loop import first
 
 READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)

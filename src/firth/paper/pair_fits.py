@@ -19,8 +19,7 @@ from firth.run.console import progress
 from firth.run.files import fingerprint_value, read_arrays, write_arrays
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
-from firth.text.arrays import Floats, Ints
-from firth.text.pairs import TextPair
+from firth.text.types import Floats, Ints, TextPair
 
 _SHARD_FITS = 2_048
 """Fits in a shard, about: the most that is lost when a build is stopped."""

@@ -20,7 +20,7 @@ from firth.run.console import progress
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 from firth.text.words import words
 
 RETRIEVE = Stage("paper/retrieve", 2, "torch", "firth paper build")

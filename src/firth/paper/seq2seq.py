@@ -11,7 +11,7 @@ from torch import Tensor
 from firth.corpus.corpus import Context
 from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens, Triple
 from firth.paper.transformer import ContextTransformer, Memory, Packed, Prediction, mixture_scores
-from firth.text.arrays import Floats, Singles
+from firth.text.types import Floats, Singles
 
 _BLOCK = 1024
 """Pairs that are scored together, which bounds the encoded sentences in memory."""

@@ -19,8 +19,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import DistillSettings, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.arrays import Floats, Ints
-from firth.text.pairs import TextPair
+from firth.text.types import Floats, Ints, TextPair
 from firth.train.distill import Plan, train_student
 from firth.train.loop import build_together, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Context
 from firth.run.files import write_atomically
-from firth.text.arrays import Ints, Singles
+from firth.text.types import Ints, Singles
 
 Tokens = tuple[int, ...]
 Triple = tuple[Tokens, Tokens, Tokens]

@@ -39,7 +39,7 @@ from firth.run.files import create_mapped, read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 from firth.train.loop import Schedule, agreed, build_together, first, in_parts, rank, train
 
 HISTORY = "history.json"

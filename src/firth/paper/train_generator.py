@@ -28,7 +28,7 @@ from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.arrays import Ints, ranges
+from firth.text.types import Ints, ranges
 from firth.train.loop import History, Schedule, build_together, rank, train
 
 GENERATOR = Stage("paper/generator", 1, "torch", "firth paper build")

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.paper.tokens import Role, Tokens
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 
 _SENTINEL = 6.0
 """With 50 tokens to point at, pointing starts with a share of a tenth."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from firth.ratings.records import Annotation, Gold, Tuple
 from firth.run.errors import InputError
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 
 THRESHOLD = 0.7
 """Share of gold questions that an annotator must answer rightly (Abdalla et al., §3.2.1)."""

@@ -21,7 +21,7 @@ from firth.ratings.records import SMALLEST, Tuple, write_table
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 
 _PROPOSALS, _IN_VAIN = 150_000, 50
 """Swaps that are tried at most, and those without gain for each place of the design. Only small

@@ -23,7 +23,7 @@ from firth.ratings.sentences import (
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.settings import Section, derive_seed
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 
 _TRIES = 200
 """Random pairs that are drawn for each pair that is wanted, at most."""

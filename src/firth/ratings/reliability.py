@@ -13,7 +13,7 @@ import numpy.typing as npt
 from firth.ratings.answers import Judgements, to_scores
 from firth.run.console import progress
 from firth.run.settings import derive_seed
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 SPLITS = 1_000
 Halves = npt.NDArray[np.int8]

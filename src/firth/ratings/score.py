@@ -14,7 +14,7 @@ from firth.ratings.answers import THRESHOLD, Answers, Judgements, sort_answers, 
 from firth.ratings.design import measure_balance
 from firth.ratings.records import ANSWER, Annotation, Gold, Tuple, write_table
 from firth.ratings.reliability import SPLITS, Reliability, measure_reliability
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 
 _COLUMNS = ("item", "score", "low", "high", "shown", "best", "worst")
 

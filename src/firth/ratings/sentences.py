@@ -19,7 +19,7 @@ from firth.evaluation.files import listed, parse_score, read_table, read_text
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import CONFIG
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 from firth.text.words import words
 
 _PAIR = ["sentence1", "sentence2"]

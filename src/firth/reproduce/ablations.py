@@ -30,7 +30,7 @@ from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Stage
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 STSB, CHANGE, CENTERED = "STSb", "change", "centered"
 _MEASURES: tuple[Measure, Measure] = ("cosine", "centered")

@@ -16,8 +16,7 @@ from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.run.run import Run
 from firth.run.settings import WordSettings
-from firth.text.arrays import Floats, Singles
-from firth.text.pairs import CosineScorer
+from firth.text.types import CosineScorer, Floats, Singles
 from firth.text.words import stemmer_of, stems, words
 
 LookUp = Callable[[str], Singles | None]

@@ -22,7 +22,7 @@ from firth.run.files import fingerprint_value
 from firth.run.run import Run
 from firth.run.settings import Section, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.pairs import CosineScorer, PairScorer
+from firth.text.types import CosineScorer, PairScorer
 
 Fill = Callable[[Run, str, Any, Path], Mapping[str, Any]]
 """Fills a workspace from run, name and settings, and returns the summary of the stage."""

@@ -19,7 +19,7 @@ from firth.evaluation.sets import EvaluationSet
 from firth.run.console import progress
 from firth.run.errors import InputError, require
 from firth.run.run import Run
-from firth.text.arrays import Floats, unit
+from firth.text.types import Floats, unit
 from firth.text.words import stems
 
 if TYPE_CHECKING:

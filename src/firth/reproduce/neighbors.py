@@ -25,7 +25,7 @@ from firth.run.files import read_arrays, write_arrays
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH
-from firth.text.arrays import Ints, Singles
+from firth.text.types import Ints, Singles
 
 CBOS, SIAMESE_CBOW = "cbos", "siamese-cbow"
 _SPREAD = np.float32(0.1)

@@ -20,8 +20,7 @@ from firth.reproduce.features import measure_features, open_pipeline, parse, vec
 from firth.reproduce.result import COUNT, Cell, Findings, Request, opened, published
 from firth.reproduce.sun import paper_models
 from firth.run.errors import FirthError, InputError, first_line
-from firth.text.arrays import Floats, Ints
-from firth.text.pairs import PairScorer
+from firth.text.types import Floats, Ints, PairScorer
 from firth.text.words import normal_form, words
 
 CROSS_VALIDATED, LEFT_OUT = "cross-validated", "leave-one-domain-out"

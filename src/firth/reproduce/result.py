@@ -13,7 +13,7 @@ from firth.reproduce.settings import TableSettings
 from firth.run.console import table, wrapped
 from firth.run.errors import ConfigError, FirthError, InputError, first_line
 from firth.run.run import Run
-from firth.text.pairs import PairScorer
+from firth.text.types import PairScorer
 
 Figure = Estimate | float | None
 """A measured figure, times 100; a plain number has no interval."""

@@ -18,7 +18,7 @@ from firth.reproduce.result import Cell, Findings, Request, figure, opened, publ
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import write_atomically
 from firth.run.run import Run
-from firth.text.pairs import PairScorer
+from firth.text.types import PairScorer
 
 ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"

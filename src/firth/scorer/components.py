@@ -14,8 +14,17 @@ from scipy import sparse
 from firth.encoders.encoder import Encoder, WordStates
 from firth.encoders.words import WordSpace
 from firth.scorer.stem_table import Cells, StemTable
-from firth.text.arrays import Floats, Ints, Singles, split_runs, starts, unit
-from firth.text.pairs import CosineScorer, TextPair, numbered
+from firth.text.types import (
+    CosineScorer,
+    Floats,
+    Ints,
+    Singles,
+    TextPair,
+    numbered,
+    split_runs,
+    starts,
+    unit,
+)
 
 RARITY_POWER = 1.5
 """A word weighs its idf to this power in the alignment."""

@@ -30,10 +30,9 @@ from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare
-from firth.text.arrays import Floats, Ints, Singles, unit
 from firth.text.marks import negations_of, numerals_of
-from firth.text.pairs import TextPair
-from firth.text.rarity import Idf, is_letter, stop_words
+from firth.text.stems import Idf, is_letter, stop_words
+from firth.text.types import Floats, Ints, Singles, TextPair, unit
 from firth.text.words import normal_form, stems, words
 
 CONTEXTS = Stage("contexts", version=1)

@@ -8,10 +8,9 @@ import numpy as np
 
 from firth.encoders.words import WordSpace
 from firth.scorer.explanation import Knowledge, Word, WordMatch
-from firth.text.arrays import Floats
 from firth.text.marks import Mark, marks_of, negations_of
-from firth.text.rarity import is_letter, stop_words
-from firth.text.subwords import spelling_cosines
+from firth.text.stems import is_letter, spelling_cosines, stop_words
+from firth.text.types import Floats
 from firth.text.words import as_written, stems, words
 
 MAX_MATCHES = 10

@@ -21,9 +21,8 @@ from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import NUMBERS, TOPICS, Explanation, parts_of
 from firth.scorer.explanation import WORDS as WORDS_PART
 from firth.scorer.matches import WordReader
-from firth.text.arrays import Floats
 from firth.text.marks import names_in, number_difference_matrix, number_differences
-from firth.text.pairs import TextPair, checked
+from firth.text.types import Floats, TextPair, checked
 
 SENTENCES, ALIGNED = "sentences", "words"
 """Names of the components."""

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from firth.encoders.words import WordSpace
-from firth.text.arrays import Floats, Ints, ranges, split_runs, starts
-from firth.text.subwords import gram_table
+from firth.text.stems import gram_table
+from firth.text.types import Floats, Ints, ranges, split_runs, starts
 from firth.text.words import stems, words
 
 _PAIRS, _CELLS = 1 << 10, 1 << 14

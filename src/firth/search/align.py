@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.search.bm25 import hash_of
-from firth.text.arrays import Floats, Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 from firth.text.words import normal_form
 
 LONGEST = 3

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.run.files import create_mapped, open_mapped
-from firth.text.arrays import Ints, Singles, places
-from firth.text.rarity import Idf, is_letter, stop_words
+from firth.text.stems import Idf, is_letter, stop_words
+from firth.text.types import Ints, Singles, places
 from firth.text.words import joined, spans, stems, words
 
 K1, B = 1.5, 0.75

@@ -31,7 +31,7 @@ from firth.search.calibration import (
 )
 from firth.search.index import INDEX, NAMING, Index, named_encoder
 from firth.search.search import UNITS, Search
-from firth.text.arrays import Floats, Ints, starts
+from firth.text.types import Floats, Ints, starts
 
 QUERIES = 60
 """Drawn queries of each length."""

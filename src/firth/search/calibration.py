@@ -20,7 +20,7 @@ from firth.run.files import read_arrays, read_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.search.index import INDEX
-from firth.text.arrays import Floats
+from firth.text.types import Floats
 
 CALIBRATION = Stage("calibration", 3)
 SCORES, SCRIPTS = "scores.safetensors", "scripts.json"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.text.arrays import Ints, Singles
+from firth.text.types import Ints, Singles
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]

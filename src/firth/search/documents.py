@@ -21,8 +21,8 @@ from firth.search.calibration import Calibration
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, similar_pairs
-from firth.text.arrays import Floats, Ints, ranges
 from firth.text.sentences import split_paragraphs
+from firth.text.types import Floats, Ints, ranges
 
 RATE = 0.001
 """Share of the pairs of sentences of one document that may be taken for a match."""

@@ -23,7 +23,7 @@ from firth.search.documents import RATE, SomeVectors, check_threshold, find_reus
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, WordTable, similar_pairs
-from firth.text.arrays import Ints, ranges
+from firth.text.types import Ints, ranges
 
 Unit = Literal["sentence", "document"]
 MIN_WORDS = 6

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from firth.search.near import NEAR, SLACK, Kind
 from firth.text.marks import Mark, marks_of, numbers_in
-from firth.text.rarity import ENGLISH_STOP_WORDS
+from firth.text.stems import ENGLISH_STOP_WORDS
 from firth.text.words import normal_form, stemmer_of, stems
 
 _CLAUSE = 5

@@ -40,7 +40,7 @@ from firth.run.settings import EncoderSettings, derive_seed
 from firth.run.stage import SCRATCH, Manifest, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
-from firth.text.arrays import Ints, Singles, ranges
+from firth.text.types import Ints, Singles, ranges
 from firth.text.words import stemmer_of
 
 INDEX = Stage("index", 2)

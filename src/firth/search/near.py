@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 
 from firth.run.console import progress
 from firth.run.settings import derive_seed
-from firth.text.arrays import Ints, Singles
+from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
 
 NEAR = 0.7

@@ -25,7 +25,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
 from firth.search.index import Index, named_encoder
-from firth.text.arrays import Floats, Ints, Singles, ranges
+from firth.text.types import Floats, Ints, Singles, ranges
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]

@@ -20,7 +20,7 @@ from firth.run.errors import InputError
 from firth.run.files import claim_file, private_folder, write_arrays, write_atomically
 from firth.run.run import CONFIG, Run
 from firth.run.settings import CorpusSettings
-from firth.text.arrays import Singles, to_int8
+from firth.text.types import Singles, to_int8
 
 Array = npt.NDArray[Any]
 _CONVERT: Mapping[str, Callable[[Singles], Array]] = {

@@ -19,8 +19,7 @@ from firth.run.run import Run
 from firth.scorer import render
 from firth.serve import schemas
 from firth.serve.worker import Problem
-from firth.text.arrays import Singles
-from firth.text.pairs import CosineScorer, TextPair
+from firth.text.types import CosineScorer, Singles, TextPair
 from firth.text.words import words
 
 Plain = dict[str, Any]

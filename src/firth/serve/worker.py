@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from firth.run.console import complain, listening
 from firth.run.errors import DamagedError, FirthError, MissingExtraError, MissingStageError
-from firth.text.arrays import Singles
+from firth.text.types import Singles
 
 T = TypeVar("T")
 _EVERY = 0.2

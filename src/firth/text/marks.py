@@ -13,8 +13,7 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
-from firth.text.arrays import Floats
-from firth.text.pairs import TextPair
+from firth.text.types import Floats, TextPair
 from firth.text.words import words
 
 _TABLE = {

@@ -10,6 +10,7 @@ written with them (light10, Larkey et al. 2007).
 import re
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -46,6 +47,11 @@ _ARABIC_LETTERS = str.maketrans("آأإٱى", "ااااي")
 _ARABIC_PREFIX = re.compile("^و?(?:[وبكف]?ال|لل)(?=..)|^و(?=...)")
 """*And*, and an article with or without a preposition."""
 _ARABIC_ENDINGS = ("ها", "ان", "ات", "ون", "ين", "يه", "ية", "ه", "ة", "ي")  # noqa: RUF001
+AUTO, UNKNOWN = "auto", "und"
+"""A language that is to be recognized, and one that was not."""
+_CHARACTERS, _BEGINNING = 1_000, 500
+"""Characters by which a language is recognized, because a short text alone is often misjudged; and
+characters of a document that are read for it."""
 NO_STEMMER = "none"
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
@@ -178,26 +184,6 @@ def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
     return len(a & b) / union if union else 1.0
 
 
-def stemmer_of(language: str) -> str:
-    """Return the name of the stemmer for an ISO 639-1 language; `none` where Snowball has none.
-
-    Example:
-        >>> stemmer_of("en"), stemmer_of("de"), stemmer_of("th")
-        ('porter', 'german', 'none')
-    """
-    return _STEMMERS.get(language, NO_STEMMER)
-
-
-def language_of(stemmer: str) -> str:
-    """Return the ISO 639-1 language of a stemmer; `und` where it has none.
-
-    Example:
-        >>> language_of("porter"), language_of("none")
-        ('en', 'und')
-    """
-    return next((language for language, name in _STEMMERS.items() if name == stemmer), "und")
-
-
 def stems(words: Sequence[str], stemmer: str) -> list[str]:
     """Return the stem of each lower-case word.
 
@@ -231,3 +217,54 @@ def _arabic_stem(word: str) -> str:
         if stem.endswith(ending) and len(stem) - len(ending) >= 2:
             stem = stem.removesuffix(ending)
     return stem
+
+
+# --- Languages ---------------------------------------------------------------------------------
+
+
+def stemmer_of(language: str) -> str:
+    """Return the name of the stemmer for an ISO 639-1 language; `none` where Snowball has none.
+
+    Example:
+        >>> stemmer_of("en"), stemmer_of("de"), stemmer_of("th")
+        ('porter', 'german', 'none')
+    """
+    return _STEMMERS.get(language, NO_STEMMER)
+
+
+def language_of(stemmer: str) -> str:
+    """Return the ISO 639-1 language of a stemmer; `und` where it has none.
+
+    Example:
+        >>> language_of("porter"), language_of("none")
+        ('en', 'und')
+    """
+    return next((language for language, name in _STEMMERS.items() if name == stemmer), UNKNOWN)
+
+
+def language_of_texts(texts: Iterable[str]) -> str:
+    """Return the ISO 639-1 code of the language in which most of some texts are written.
+
+    It is the ISO 639-3 code where the language has no shorter one, and `und` without any text.
+
+    Example:
+        >>> language_of_texts(["The ships sailed into the harbour before the storm came."])
+        'en'
+    """
+    import py3langid
+
+    votes: Counter[str] = Counter()
+    piece, size = list[str](), 0
+
+    def vote() -> None:
+        votes[py3langid.classify("\n".join(piece))[0]] += 1
+
+    for text in texts:
+        piece.append(text[:_BEGINNING])
+        size += len(piece[-1])
+        if size >= _CHARACTERS:
+            vote()
+            piece, size = [], 0
+    if size and not votes:
+        vote()
+    return max(votes, key=lambda code: (votes[code], code), default=UNKNOWN)

@@ -35,7 +35,7 @@ from firth.run.outputs import write_folder
 from firth.run.run import Run
 from firth.run.settings import AdaptSettings, derive_seed
 from firth.run.stage import SCRATCH
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 from firth.train.loop import History, Schedule, in_parts, train, write_tensors
 from firth.train.students import BiEncoder, TrainedFolder, is_static, save_trained, shown_name
 

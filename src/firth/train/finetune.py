@@ -29,7 +29,7 @@ from firth.run.errors import InputError
 from firth.run.outputs import write_folder
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Fill
-from firth.text.arrays import Floats, Ints
+from firth.text.types import Floats, Ints
 from firth.train.loop import Best, Schedule, train
 from firth.train.students import (
     BiEncoder,

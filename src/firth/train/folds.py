@@ -14,7 +14,7 @@ from firth.run.errors import InputError
 from firth.run.files import write_json
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH
-from firth.text.arrays import Ints
+from firth.text.types import Ints
 from firth.train.finetune import (
     DEV,
     Parts,

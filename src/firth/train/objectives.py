@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.run.settings import derive_seed
-from firth.text.arrays import Floats, Ints, Singles, unit
+from firth.text.types import Floats, Ints, Singles, unit
 from firth.train.loop import in_parts
 from firth.train.students import BiEncoder
 from firth.train.teacher import Teacher

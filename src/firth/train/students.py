@@ -32,8 +32,7 @@ from firth.run.files import read_json, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import DistillSettings
 from firth.scorer.blend import Blend
-from firth.text.arrays import Floats, Singles
-from firth.text.pairs import CosineScorer, TextPair
+from firth.text.types import CosineScorer, Floats, Singles, TextPair
 from firth.train.loop import write_tensors
 
 REPORT = "report.json"

@@ -34,7 +34,7 @@ from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import open_blended_encoder
 from firth.scorer.components import EncodedSentences
 from firth.scorer.scorer import SENTENCES, Scorer
-from firth.text.arrays import Floats, Ints, Singles, unit
+from firth.text.types import Floats, Ints, Singles, unit
 from firth.text.words import normal_form, words
 
 TEACHER = Stage("teacher", 1, command="firth train distill")

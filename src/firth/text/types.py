@@ -1,15 +1,18 @@
-"""Pairs of texts, and the one interface of everything that scores them."""
+"""Types that all of firth speaks in: arrays, pairs of texts, and what scores pairs."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from firth.run.errors import InputError
-from firth.text.arrays import Floats
 
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.int8]
 TextPair = tuple[str, str]
 """Two texts to compare."""
 Encode = Callable[[Sequence[str]], npt.NDArray[np.floating]]
@@ -73,3 +76,61 @@ def checked(pairs: Sequence[TextPair]) -> Sequence[TextPair]:
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(s, str) for s in pair):
             raise InputError(f"pair {number}: got {pair!r:.80}; expected two texts")
     return pairs
+
+
+# --- Arrays ------------------------------------------------------------------------------------
+
+
+def unit(rows: Floats) -> Floats:
+    """Divide each row of an (n, d) array by its length; rows of zeros stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Floats = rows / np.where(lengths > 0, lengths, 1.0)
+    return scaled
+
+
+def starts(lengths: Ints) -> Ints:
+    """Return the first position of each of several consecutive runs, (len(lengths),)."""
+    first: Ints = np.cumsum(lengths) - lengths
+    return first
+
+
+def ranges(first: Ints, lengths: Ints) -> Ints:
+    """Concatenate `range(first[i], first[i] + lengths[i])` of all i, (sum of lengths,).
+
+    Example:
+        >>> ranges(np.array([7, 2]), np.array([3, 2])).tolist()
+        [7, 8, 9, 2, 3]
+    """
+    numbers: Ints = np.arange(int(lengths.sum())) + np.repeat(first - starts(lengths), lengths)
+    return numbers
+
+
+def places(groups: Ints) -> Ints:
+    """Count, for each item, the earlier items of the same group, (len(groups),).
+
+    Example:
+        >>> places(np.array([7, 2, 7, 7, 2])).tolist()
+        [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups, return_counts=True)[1]
+    counts = np.empty(len(groups), np.int64)
+    counts[order] = ranges(np.zeros_like(sizes), sizes)
+    return counts
+
+
+def split_runs(values: Floats, lengths: Ints) -> list[Floats]:
+    """Cut an array into consecutive runs of the given lengths.
+
+    Example:
+        >>> [run.tolist() for run in split_runs(np.array([7.0, 8.0, 2.0]), np.array([2, 0, 1]))]
+        [[7.0, 8.0], [], [2.0]]
+    """
+    return [values[start:end] for start, end in pairwise([0, *np.cumsum(lengths).tolist()])]
+
+
+def to_int8(vectors: npt.NDArray[np.floating]) -> Bytes:
+    """Scale each row to a largest absolute value of 127 and round; cosines stay within 1 %."""
+    largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True, initial=0.0), 1e-12)
+    scaled: Bytes = np.rint(127 * vectors / largest).astype(np.int8)
+    return scaled

@@ -1,4 +1,4 @@
-"""`firth.text.pairs` and `firth.text.arrays`: cosines of pairs, runs of rows."""
+"""`firth.text.types`: cosines of pairs, runs of rows."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.run.errors import InputError
-from firth.text.arrays import places, ranges, split_runs, starts, to_int8, unit
-from firth.text.pairs import CosineScorer, checked, numbered
+from firth.text.types import (
+    CosineScorer,
+    checked,
+    numbered,
+    places,
+    ranges,
+    split_runs,
+    starts,
+    to_int8,
+    unit,
+)
 
 
 def test_each_distinct_text_is_encoded_once() -> None:

@@ -1,13 +1,25 @@
-"""`firth.text.subwords`: n-grams one by one, as a table, and their cosines agree."""
+"""`firth.text.stems`: n-grams and their cosines, document frequencies, stop words."""
+
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.text.rarity import fit_idf
-from firth.text.subwords import gram_table, ngrams, spelling_cosines
+from firth.run.errors import InputError
+from firth.text.stems import IDF, Idf, fit_idf, gram_table, is_letter, spelling_cosines, stop_words
 
+SENTENCES = ["A ship sailed.", "A storm came.", "Ships sail, and ships sink."]
 STEMS = st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=8, unique=True)
+
+
+def ngrams(stem: str) -> set[str]:
+    """The n-grams of `<stem>`, of 3 to 5 characters; a stem with a digit is one."""
+    framed = f"<{stem}>"
+    whole = any(c.isdigit() for c in stem)
+    grams = {framed[i : i + n] for n in (3, 4, 5) for i in range(len(framed) - n + 1)}
+    return {framed} if whole or not grams else grams
 
 
 @given(STEMS)
@@ -17,7 +29,7 @@ def test_the_table_holds_the_ngrams(stems: list[str]) -> None:
     shared = (table @ table.T).toarray()
     for i, one in enumerate(stems):
         for j, two in enumerate(stems):
-            assert shared[i, j] == len({*ngrams(one)} & {*ngrams(two)})
+            assert shared[i, j] == len(ngrams(one) & ngrams(two))
 
 
 @given(STEMS, STEMS)
@@ -50,3 +62,32 @@ def test_an_article_that_is_written_with_its_word_counts_less() -> None:
     assert cosine("alkitab", "alqalam", common) < 0.5 * cosine("alkitab", "alqalam", None)
     assert cosine("alkitab", "kitab", common) > cosine("alkitab", "kitab", None)
     assert cosine("1984", "1985", common) == 0
+
+
+def test_weights_fall_with_frequency() -> None:
+    """Each term counts once a sentence; an unknown one is the rarest."""
+    idf = fit_idf(SENTENCES, "porter")
+    assert idf.frequencies["ship"] == 2
+    assert idf.weight("unseen") > idf.weight("storm") > idf.weight("ship") > 0
+    assert idf.unknown("Ships like icebergs") == ["like", "icebergs"]
+
+
+def test_saved_counts_are_the_same(tmp_path: Path) -> None:
+    """Saving and loading changes nothing; a damaged file is an error that names it."""
+    idf = fit_idf(SENTENCES, "porter")
+    idf.save(tmp_path)
+    assert Idf.load(tmp_path) == idf
+    (tmp_path / IDF).write_text("{}")
+    with pytest.raises(InputError, match=IDF):
+        Idf.load(tmp_path)
+
+
+def test_stop_words_of_other_languages_come_from_frequencies() -> None:
+    """English words are stop words in English alone; frequent words are in any language."""
+    german = fit_idf(["Der Hund bellt."] + 9 * ["Der Mond scheint."], "german")
+    assert "der" in stop_words(german)
+    assert "the" not in stop_words(german)
+    assert "the" in stop_words(fit_idf(SENTENCES, "porter"))
+    assert is_letter("s")
+    assert is_letter("")
+    assert not is_letter("ship")
