@@ -200,11 +200,7 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
 
 
 def check_settings(run: Run) -> None:
-    """Look at everything that the settings name outside the run, before any work starts.
-
-    Raises:
-        ConfigError: With every model that cannot be used.
-    """
+    """Look at everything that the settings name outside the run, before any work starts."""
     problems = []
     for name, model in (
         ("encoder.model", run.settings.encoder.model),
@@ -427,11 +423,7 @@ class Estimate:
 
 
 def estimate(run: Run, documents: Any) -> Estimate:
-    """Predict the cost of a build from two small builds of a sample of its documents.
-
-    Raises:
-        InputError: There are too few words for a probe; building is then a matter of seconds.
-    """
+    """Predict the cost of a build from two small builds of a sample of its documents."""
     texts, words = _sample(run, documents or run.settings.corpus.inputs)
     counts = [len(one.text.split()) for one in texts]
     if sum(counts) < _PROBE_WORDS // 2 or len(texts) < 4:

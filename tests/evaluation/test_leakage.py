@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from firth.corpus.build import build_corpus
 from firth.evaluation import leakage
 from firth.evaluation.files import Row
-from firth.evaluation.leakage import CopyFinder, find_overlap
+from firth.evaluation.leakage import CopyFinder, without_copies
 from firth.evaluation.metrics import CORRELATIONS
-from firth.evaluation.sets import EvaluationSet, evaluation_set
-from firth.run.errors import MissingStageError
+from firth.evaluation.sets import evaluation_set
 from firth.run.run import Run
 from firth.text.words import normal_form
 
@@ -22,36 +21,23 @@ NEARLY = "The old captain left the red harbour in a storm yesterday."
 OTHER = "Nobody had ever counted the lamps along that quiet street."
 
 
-@pytest.fixture
-def data() -> EvaluationSet:
-    """Four rows: a text that is in the corpus, one within a text, a near copy, short texts."""
+def test_rows_with_a_copy_of_a_text_or_of_a_sentence_in_it_are_left_out(
+    empty_run: Run, tmp_path: Path
+) -> None:
+    """Exact and near copies; short texts are not looked for."""
     rows = [
         Row((SEEN.upper(), "Two cows stand alone in a field."), 1.0),
         Row(("It was late. " + SEEN, "Two cows stand alone in a field."), 2.0),
         Row((NEARLY, "A ship."), 3.0),
         Row(("A ship.", "The sea."), 4.0),
     ]
-    return evaluation_set("made", "test", rows, CORRELATIONS, "made up")
-
-
-def test_texts_and_the_sentences_in_them_are_counted(data: EvaluationSet) -> None:
-    """Exact and near copies; short texts are not looked for."""
-    (overlap,) = find_overlap([data], [OTHER, SEEN, "A ship."])
-    assert (overlap.set, overlap.texts, overlap.exact, overlap.near) == ("made:test", 4, 1, 2)
-    assert len(overlap.rows) == 3
-    (untouched,) = set(range(4)) - set(overlap.rows)
-    assert data.rows[untouched].texts == ("A ship.", "The sea.")
-
-
-def test_a_run_gives_what_its_sentences_give(
-    data: EvaluationSet, empty_run: Run, tmp_path: Path
-) -> None:
-    with pytest.raises(MissingStageError):
-        find_overlap([data], empty_run)
     (tmp_path / "day.txt").write_text(f"{OTHER} {SEEN} A ship.", encoding="utf-8")
     run = empty_run.changed({"corpus": {"held_out_fraction": 0.0}})
     build_corpus(run, [tmp_path / "day.txt"])
-    assert find_overlap([data], run) == find_overlap([data], [OTHER, SEEN, "A ship."])
+    made = evaluation_set("made", "test", rows, CORRELATIONS, "made up")
+    (data,) = without_copies([made], run)
+    assert data.rows == (rows[3],)
+    assert data.notes[0].endswith("(1 copies and 2 near copies)")
 
 
 WORDS = ["a", "b", "c", "d", "The", "ship,", "sailed."]
@@ -81,7 +67,6 @@ def test_nothing_is_missed_and_nothing_invented(
             finder.read([sentence])
     long = [one for one in map(normal_form, sentences) if len(one.split()) >= 3]
     wanted = {one for one in map(normal_form, texts) if len(one.split()) >= 3}
-    assert {form for form in wanted if form in finder} == wanted
     assert finder.exact == wanted & set(long)
     assert finder.near == {
         form

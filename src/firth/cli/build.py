@@ -1,4 +1,4 @@
-"""Commands that keep a run: `build`, `add`, `remove`, `status`, `verify`."""
+"""Commands that keep a run, and show it to people and programs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +8,14 @@ import typer
 from firth.cli.options import (
     AsJson,
     Changes,
+    Force,
+    OutFile,
     Quiet,
     RayAddress,
     RunFolder,
     Workers,
     executor_of,
     run_folder,
-    say_json,
     show,
     start,
 )
@@ -123,11 +124,46 @@ def verify(run: RunFolder = None, as_json: AsJson = False) -> None:
     from firth.run.run import Run
 
     problems = verify_run(Run.open(run_folder(run)))
-    damaged = {part: lines for part, lines in problems.items() if lines}
-    if as_json:
-        say_json(problems)
-    else:
-        for part, lines in problems.items():
-            say(f"{part}: {'; '.join(lines) if lines else 'as it was written'}")
-    if damaged:
+    states = {part: "; ".join(lines) or "as it was written" for part, lines in problems.items()}
+    show(problems, as_json, [f"{part}: {state}" for part, state in states.items()])
+    if any(problems.values()):
         raise typer.Exit(1)
+
+
+def serve(
+    run: RunFolder = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8017,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Answer without a token on other addresses, too.")
+    ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            help="Name under which clients reach the service. Repeatable.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Serve a run: the web app, an HTTP API, and OpenAI's embeddings endpoint."""
+    start(quiet)
+    from firth.serve.server import serve as run_server
+
+    run_server(
+        run_folder(run), host=host, port=port, auth=not no_auth, allowed=tuple(allowed_host or ())
+    )
+
+
+def report(
+    out: OutFile = Path("report.html"),
+    run: RunFolder = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page of HTML about a run: what was read, how good it is, and examples."""
+    start(quiet)
+    from firth.model import load
+
+    say(f"{load(run_folder(run)).report(out, force)}: written")

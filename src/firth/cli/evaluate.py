@@ -5,18 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import (
-    AsJson,
-    Force,
-    Out,
-    Quiet,
-    RunFolder,
-    run_folder,
-    say_json,
-    show,
-    start,
-)
-from firth.run.console import say
+from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, run_folder, show, start
 
 Models = Annotated[
     list[str],
@@ -141,9 +130,7 @@ def calibrate(
     calibration = Calibration.open(opened)
     if false_match_rate is not None:
         threshold = calibration.threshold(false_match_rate)
-        if as_json:
-            say_json({"false_match_rate": false_match_rate, "threshold": threshold})
-        else:
-            say(f"threshold {threshold:.3f}: at most {false_match_rate:.4%} of random pairs")
+        line = f"threshold {threshold:.3f}: at most {false_match_rate:.4%} of random pairs"
+        show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
         return
     show(calibration.as_dict(), as_json, calibration.text())

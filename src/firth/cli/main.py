@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from firth.cli import build, evaluate, query, search, serve, train
+from firth.cli import build, evaluate, query, search, train
 from firth.run.console import complain, say
 from firth.run.errors import FirthError, InputError, first_line
 
@@ -23,28 +23,28 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_DOCUMENTS, _USE = "Documents", "Search and compare"
-_MEASURE, _TRAIN = "Measure", "Train and research"
-
-app.command(rich_help_panel=_DOCUMENTS)(build.build)
-app.command(rich_help_panel=_DOCUMENTS)(build.add)
-app.command(rich_help_panel=_DOCUMENTS)(build.remove)
-app.command(rich_help_panel=_DOCUMENTS)(build.status)
-app.command(rich_help_panel=_DOCUMENTS)(build.verify)
-app.command(rich_help_panel=_USE)(search.search)
-app.command(rich_help_panel=_USE)(query.similarity)
-app.command(rich_help_panel=_USE)(query.explain)
-app.command(rich_help_panel=_USE)(search.duplicates)
-app.command(rich_help_panel=_USE)(search.find_reuse)
-app.command(rich_help_panel=_USE)(search.compare_documents)
-app.command(rich_help_panel=_USE)(query.encode)
-app.command(rich_help_panel=_USE)(serve.serve)
-app.command(rich_help_panel=_USE)(serve.report)
-app.command(rich_help_panel=_MEASURE)(evaluate.evaluate)
-app.command(rich_help_panel=_MEASURE)(evaluate.compare_models)
-app.command(rich_help_panel=_MEASURE)(evaluate.compare_results)
-app.command(rich_help_panel=_MEASURE)(evaluate.calibrate)
+_TRAIN = "Train and research"
+_COMMANDS = {
+    "Documents": (build.build, build.add, build.remove, build.status, build.verify),
+    "Search and compare": (
+        search.search, query.similarity, query.explain, search.duplicates, search.find_reuse,
+        search.compare_documents, query.encode, build.serve, build.report,
+    ),
+    "Measure": (
+        evaluate.evaluate, evaluate.compare_models, evaluate.compare_results, evaluate.calibrate,
+    ),
+}  # fmt: skip
+"""Heading in the list of commands → the commands."""
+for _heading, _commands in _COMMANDS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_heading)(_command)
 app.add_typer(train.app, name="train", rich_help_panel=_TRAIN)
+_PLUG_INS = {
+    "paper": "The method of Sun et al. (2022) as printed.",
+    "ratings": "Build rated data sets by best-worst scaling (STR-2021).",
+    "reproduce": "Tables and figures of the papers, and their baselines.",
+}
+"""Help of the wings in the list of commands, where none of them is imported."""
 
 
 @app.callback()
@@ -66,20 +66,8 @@ def add_plug_ins(every: bool = False) -> None:
             app.add_typer(point.load(), name=point.name, rich_help_panel=_TRAIN)
         else:
             stub = typer.Typer(help=_PLUG_INS.get(point.name, ""), no_args_is_help=True)
-            stub.callback()(_nothing)
+            stub.callback()(lambda: None)
             app.add_typer(stub, name=point.name, rich_help_panel=_TRAIN)
-
-
-_PLUG_INS = {
-    "paper": "The method of Sun et al. (2022) as printed.",
-    "ratings": "Build rated data sets by best-worst scaling (STR-2021).",
-    "reproduce": "Tables and figures of the papers, and their baselines.",
-}
-"""Help of the wings in the list of commands, where none of them is imported."""
-
-
-def _nothing() -> None:
-    pass
 
 
 def main() -> None:

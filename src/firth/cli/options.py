@@ -59,11 +59,7 @@ RayAddress = Annotated[
 
 
 def run_folder(run: Path | None) -> Path:
-    """Return the folder of the run that a command works on.
-
-    Raises:
-        InputError: No run is named, and the current folder has none or several.
-    """
+    """Return the folder of the run that a command works on."""
     from firth.run.run import CONFIG
 
     if run is not None:

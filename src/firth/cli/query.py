@@ -14,7 +14,7 @@ from firth.cli.options import (
     RunFolder,
     Top,
     run_folder,
-    say_json,
+    show,
     start,
 )
 from firth.run.console import say
@@ -66,13 +66,11 @@ def similarity(
     if out is not None:
         write_rows(out, rows, force)
         say(f"{out}: {len(rows):,} scores")
-    elif as_json:
-        say_json(rows if pairs_file else rows[0])
     elif pairs_file is None:
-        say(f"similarity {scores[0]:.3f}")
+        show(rows[0], as_json, f"similarity {scores[0]:.3f}")
     else:
-        for row in rows:
-            say(f"{row['score']:.6f}\t{row['sentence1']}\t{row['sentence2']}")
+        lines = [f"{row['score']:.6f}\t{row['sentence1']}\t{row['sentence2']}" for row in rows]
+        show(rows, as_json, lines)
 
 
 def explain(
@@ -103,11 +101,10 @@ def explain(
     if out is not None:
         render.save(explanations, out, force)
         say(f"{out}: {len(explanations):,} explanations")
-    elif as_json:
-        values = [each.as_dict() for each in explanations]
-        say_json(values if pairs_file else values[0])
     else:
-        say("\n\n".join(map(str, explanations)))
+        values = [each.as_dict() for each in explanations]
+        plain = values if pairs_file else values[0]
+        show(plain, as_json, "\n\n".join(map(str, explanations)))
 
 
 def encode(
@@ -130,11 +127,7 @@ def encode(
 
 
 def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tuple[str, str]]:
-    """Return the pairs of a file, or the two texts.
-
-    Raises:
-        InputError: Neither or both are given, or the file has no such columns.
-    """
+    """Return the pairs of a file, or the two texts."""
     if file is not None:
         if text1 is not None:
             raise InputError("got texts and --pairs-file; expected one of them")

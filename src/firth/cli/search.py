@@ -117,10 +117,8 @@ def duplicates(
         say(f"{out}: {count} pairs. Fill the column `match` with 1 or 0, and call this again")
     elif out is not None:
         say(wrapped(write_cleaned(model.run, result, out, force).text()))
-    elif as_json:
-        say_json(result.as_dict())
     else:
-        say(result.text(top))
+        show(result.as_dict(), as_json, result.text(top))
 
 
 def find_reuse(
@@ -143,10 +141,8 @@ def find_reuse(
     if out is not None:
         write_rows(out, [pair.as_dict() for pair in result.pairs], force)
         say(f"{out}: {len(result.pairs):,} pairs of documents")
-    elif as_json:
-        say_json(result.as_dict())
     else:
-        say(result.text(top))
+        show(result.as_dict(), as_json, result.text(top))
 
 
 def compare_documents(
@@ -161,7 +157,4 @@ def compare_documents(
     from firth.model import load
 
     result = load(run_folder(run)).compare_documents(first, second)
-    if as_json:
-        say_json(result.as_dict())
-    else:
-        say(result.text())
+    show(result.as_dict(), as_json, result.text())

@@ -84,10 +84,6 @@ def read_sentences(
 
     The settings `min_count` and `vocabulary` say which stems are kept. The language of the corpus
     chooses the stemmer where none is named, such as `none`.
-
-    Raises:
-        MissingStageError: The run has no corpus.
-        InputError: No stem occurs `min_count` times.
     """
     corpus, stemmer = Corpus.open(run), stemmer or stemmer_of(Corpus.open(run).language)
     scratch.mkdir(parents=True, exist_ok=True)

@@ -185,11 +185,6 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
 
     Folders are walked, links included, each folder once. Hidden files, files of unknown extensions
     and the folder of the run are left out. Remote files are fetched into the cache.
-
-    Raises:
-        InputError: With every input that is absent, empty, unreadable, of an unknown extension, or
-            inside the run.
-        MissingExtraError: The library that reads a file is not installed.
     """
     named = input_names(inputs)
     if named is None:

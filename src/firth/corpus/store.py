@@ -103,13 +103,7 @@ def missing_corpus(run: Path) -> MissingStageError:
 
 
 def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
-    """Open a store, which is made where it is to be written; a killed transaction is undone.
-
-    Raises:
-        MissingStageError: There is none, and it is not to be written.
-        InputError: It has another version, or firth did not write it.
-        DamagedError: It is damaged.
-    """
+    """Open a store, which is made where it is to be written; a killed transaction is undone."""
     if not writes and not path.is_file():
         raise missing_corpus(path.parent)
     if path.is_symlink():
@@ -365,11 +359,7 @@ class Store:
         self.database.execute("UPDATE problems SET staged = 0")
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Remove documents by id, inside a transaction; return their number.
-
-        Raises:
-            InputError: An id is unknown, and no document with it was removed before.
-        """
+        """Remove documents by id, inside a transaction; return their number."""
         run = self.database.execute
         unknown, count = [], 0
         for id in dict.fromkeys(ids):
@@ -452,9 +442,6 @@ def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
             takes in all of 2020. Numbers without quotes are compared as numbers. A comparison with
             a field of several values holds where it holds for one of them.
         kept: Names of the fields that are kept, apart from id, title, date and source.
-
-    Raises:
-        InputError: The filter is not valid, or names a field that is not kept.
     """
     values: list[object] = []
     if rest := _JOINING.sub(" ", _FILTER.sub(" ", text)).strip():

@@ -22,11 +22,7 @@ MAX_SENTENCES = 2_000_000
 
 
 def build_tokenizer(run: Run) -> Outcome:
-    """Learn a tokenizer on the sentences of the corpus: lower case, 16,000 tokens.
-
-    Raises:
-        MissingStageError: The run has no corpus.
-    """
+    """Learn a tokenizer on the sentences of the corpus: lower case, 16,000 tokens."""
     return run.build(TOKENIZER, _fill, inputs={"corpus": Corpus.open(run).digest})
 
 
@@ -35,9 +31,6 @@ def open_tokenizer(run: str | Path | Run) -> "Tokenizer":
 
     A text that contains `<mask>` is encoded as the characters. `tokenizer.token_to_id` gives the
     numbers of special tokens.
-
-    Raises:
-        MissingStageError: The run has none.
     """
     from tokenizers import Tokenizer
 

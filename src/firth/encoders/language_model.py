@@ -35,9 +35,6 @@ _BATCH_TOKENS, _BATCH_TOKENS_CPU = 4_096, 1_024
 class LanguageModelEncoder(PretrainedEncoder):
     """Encodes a text as the last layer's state at the end of a prompt.
 
-    Raises:
-        ConfigError: The prompt does not have exactly one `{}`.
-
     Attributes:
         model, tokenizer: They can be tuned: the weights are float32.
         bfloat16: Whether matrix products are rounded, which `device()` decides.
@@ -134,11 +131,7 @@ def upper_layers(model: Any, count: int) -> "nn.ModuleList":
 def open_causal_lm(
     model: str | PretrainedFiles, dtype: "torch.dtype", where: "torch.device"
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
-    """Open a causal language model and its tokenizer, in evaluation mode.
-
-    Raises:
-        InputError: The model is refused, is of another kind, lacks weights, or cannot be loaded.
-    """
+    """Open a causal language model and its tokenizer, in evaluation mode."""
     require("transformers", "torch", "A language model")
     place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(model)
     if place.kind is not ModelKind.CAUSAL_LM:

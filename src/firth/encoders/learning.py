@@ -59,9 +59,6 @@ def learn(
 
     Returns:
         The vectors times their learned weights, (V, d), and a summary.
-
-    Raises:
-        InputError: There are fewer than two pairs, or the loss became infinite.
     """
     pairs = Pairs(sentences, settings.batch, derive_seed(seed, "order"))
     if len(pairs) < 2:

@@ -34,9 +34,6 @@ class OnnxEncoder(PretrainedEncoder):
 
     No vector depends on the other texts by more than rounding (about 1e-6). The settings name the
     pooling and most tokens of a model that does not state them.
-
-    Raises:
-        InputError: The folder has no tokenizer, or modules that are not in the ONNX file.
     """
 
     def __init__(self, place: PretrainedFiles, settings: EncoderSettings) -> None:

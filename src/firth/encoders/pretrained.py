@@ -115,9 +115,6 @@ def open_run_encoder(run: Run, normalize: Normalization | None = None) -> Encode
     """Open the encoder of a run: the pretrained one where it has one, else its word vectors.
 
     Without `normalize`, the normalization is the first of `RunEncoder.choices`.
-
-    Raises:
-        MissingStageError: Neither stage is built.
     """
     if not run.has(PRETRAINED):
         return BagEncoder(WordSpace.load(run.folder(WORDS)))
@@ -132,9 +129,6 @@ def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
         run: Its corpus is built.
         tune: Tunes a causal language model on the corpus (`firth.train.adapt`), if `adapt.steps` is
             not 0.
-
-    Raises:
-        InputError: The model is refused, or the corpus has fewer than 2 usual sentences.
     """
     settings = run.settings.encoder
     if settings.model is None:

@@ -226,13 +226,7 @@ def word_pieces(known: Sequence[str]) -> list[str]:
 
 
 def random_directions(grams: "csr_matrix", dimensions: int, seed: int) -> Singles:
-    """Return weighted sums of one random direction for each n-gram, (n, d), of length about 1.
-
-    Args:
-        grams: Weights of n-grams (columns), (n, m).
-        dimensions: d.
-        seed: Of the random directions.
-    """
+    """Return weighted sums of one random direction for each n-gram, (n, d), of length about 1."""
     from scipy import sparse
 
     squares = np.asarray(grams.multiply(grams).sum(axis=1)).ravel()

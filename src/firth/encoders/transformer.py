@@ -96,10 +96,6 @@ def open_sentence_transformer(
 
     A sentence-transformers model keeps its pooling. Another encoder gets the mean of its last
     layer's states, or the pooling that is asked for.
-
-    Raises:
-        InputError: It is refused by `firth.encoders.folder.look`, is no sentence encoder, or lacks
-            weights; or `pooling` is given for a model that has one.
     """
     place = name if isinstance(name, PretrainedFiles) else PretrainedFiles.find(name)
     require("sentence_transformers", "torch", "A Transformer")
@@ -134,9 +130,6 @@ def device() -> "torch.device":
 
     The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes, or
     workers of an executor, takes another GPU.
-
-    Raises:
-        InputError: FIRTH_DEVICE has another value, or names a device that is missing.
     """
     import torch
 

@@ -34,10 +34,6 @@ def open_baseline(name: str, run: str | Path | Run | None = None) -> PairScorer:
         run: Run whose corpus gives word counts and language. By default both are those of the
             distinct texts that are scored in one call.
 
-    Raises:
-        InputError: There is no such baseline, or `run` is not a run.
-        MissingStageError: The run has no corpus.
-
     Example:
         >>> open_baseline("dice").similarities([("A ship sailed.", "The ship sailed.")]).round(2)
         array([0.67])
@@ -53,11 +49,7 @@ def open_baseline(name: str, run: str | Path | Run | None = None) -> PairScorer:
 
 
 def idf_of_run(run: Run) -> Idf:
-    """Return the word counts of a run's corpus: those of its word vectors, where they are built.
-
-    Raises:
-        MissingStageError: The run has no corpus.
-    """
+    """Return the word counts of a run's corpus: those of its word vectors, where they are built."""
     if run.has(WORDS):
         return Idf.load(run.folder(WORDS))
     corpus = Corpus.open(run)

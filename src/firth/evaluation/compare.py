@@ -74,11 +74,7 @@ def accuracies_of(questions: Sequence[Question], similarities: Floats) -> Floats
 
 
 def answer(scorer: PairScorer, questions: Sequence[Question]) -> Answers:
-    """Ask a model. The distinct pairs of each type are scored in one call.
-
-    Raises:
-        InputError: The model does not give one finite number for each pair.
-    """
+    """Ask a model. The distinct pairs of each type are scored in one call."""
     accuracies = np.empty(len(questions))
     for places in _by_type(questions).values():
         some = [questions[place] for place in places]
@@ -212,13 +208,7 @@ def compare_models(
 def compare_answers(
     answers: Mapping[str, Answers], against: str | None = None, seed: int = 13
 ) -> Comparison:
-    """Compare the answers of models to the same questions.
-
-    Args:
-        answers: Model → its answers; at least one model and one question.
-        against: The reference; by default the first model.
-        seed: Seed of the resamples.
-    """
+    """Compare the answers of models to the same questions."""
     against = against or next(iter(answers))
     questions = answers[against].questions
     names = [kind.value for kind in _by_type(questions)]
@@ -355,13 +345,6 @@ def decide(
 
     A change that a user asked for needs no gain: it is rejected only if it lost on the mean of all
     types, or on the mean of those that ask which texts belong together.
-
-    Args:
-        reference: Answers of the model as it was.
-        candidate: Answers of the changed model to the same questions.
-        trained_on: Types that training optimises.
-        must_gain: Whether the change needs a gain.
-        seed: Seed of the resamples.
     """
     compared = compare_answers({"reference": reference, "candidate": candidate}, seed=seed)
     differences = {
@@ -423,14 +406,7 @@ def choose(
     trained_on: Collection[str] = TOGETHER,
     seed: int = 13,
 ) -> tuple[str, dict[str, Decision]]:
-    """Return the accepted candidate with the largest mean gain, or the reference, and decisions.
-
-    Args:
-        answers: Name of a candidate → its answers; the reference is among them.
-        reference: Name of the model as it was.
-        trained_on: Types that training optimises.
-        seed: Seed of the resamples.
-    """
+    """Return the accepted candidate with the largest mean gain, or the reference, and decisions."""
     decisions = {
         name: decide(answers[reference], given, trained_on=trained_on, seed=seed)
         for name, given in answers.items()

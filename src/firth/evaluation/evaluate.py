@@ -17,9 +17,9 @@ import numpy as np
 
 from firth.evaluation.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
 from firth.evaluation.files import Row
-from firth.evaluation.leakage import find_overlap, remove_overlap
+from firth.evaluation.leakage import without_copies
 from firth.evaluation.metrics import Metric, metric_sample
-from firth.evaluation.sets import ALL, EvaluationSet, load_sets
+from firth.evaluation.sets import ALL, EvaluationSet, load_set, load_sets
 from firth.run.console import progress, table, wrapped
 from firth.run.errors import InputError
 from firth.run.files import read_json
@@ -160,11 +160,7 @@ class Evaluation:
         )
 
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
-        """Return one figure, by default of the set's usual metric; the set may lack its split.
-
-        Raises:
-            InputError: There is no such figure.
-        """
+        """Return one figure, by default of the set's usual metric; the set may lack its split."""
         for one in self.figures:
             named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
             if named and set in (one.set, one.set.rpartition(":")[0]):
@@ -175,10 +171,6 @@ class Evaluation:
         """Compare all other models with one, on every set that both have, by its usual metric.
 
         With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too.
-
-        Raises:
-            InputError: `against` or a set of `mean_of` is not there, or no model shares a set with
-                `against`.
         """
         models = self.models
         if against not in models:
@@ -270,11 +262,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: str | Path) -> "Evaluation":
-        """Read a file that `save` wrote.
-
-        Raises:
-            InputError: The file is missing, damaged or of another version.
-        """
+        """Read a file that `save` wrote."""
         values = read_json(Path(path))
         schema = values.get("schema") if isinstance(values, dict) else None
         if schema != SCHEMA:
@@ -326,13 +314,13 @@ def evaluate(
         raise InputError("got no model to evaluate; expected at least one")
     if sample is not None and sample < 2:
         raise InputError(f"sample: got {sample}; expected at least 2 rows")
-    is_run = [isinstance(one, Run) or (Path(one) / CONFIG).is_file() for one in exclude_overlap]
-    runs = [Run.open(one) for one, yes in zip(exclude_overlap, is_run, strict=True) if yes]
-    names = [str(one) for one, yes in zip(exclude_overlap, is_run, strict=True) if not yes]
-    sets = load_sets(tasks, data_dir, exclude_overlap=names)
-    for run in runs:
-        overlaps = find_overlap(sets, run)
-        sets = [remove_overlap(*both, run) for both in zip(sets, overlaps, strict=True)]
+    sets = load_sets(tasks, data_dir)
+    for seen in exclude_overlap:
+        if isinstance(seen, Run) or (Path(seen) / CONFIG).is_file():
+            sets = without_copies(sets, Run.open(seen))
+        else:
+            other = load_set(str(seen), data_dir)
+            sets = [data.without(other) for data in sets]
     if sample is not None:
         sets = [data.sampled(sample, seed) for data in sets]
     scored = [ScoredSet(data, {}) for data in sets]
@@ -379,12 +367,7 @@ class ResultComparison:
 def compare_results(
     paths: Sequence[str | Path], against: str, mean_of: Sequence[str] = ()
 ) -> ResultComparison:
-    """Compare the models of files that `Evaluation.save` wrote, as `Evaluation.compare` does.
-
-    Raises:
-        InputError: A file cannot be used, two files have different rows of one set, or different
-            scores of one model; or as `Evaluation.compare`.
-    """
+    """Compare the models of files that `Evaluation.save` wrote, as `Evaluation.compare` does."""
     loaded = [Evaluation.load(path) for path in paths]
     if not loaded:
         raise InputError("got no results to compare; expected files")

@@ -131,10 +131,6 @@ def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
     The extension gives the format: `.csv`, `.jsonl`, else tab-separated; `.gz` may follow. The
     first line names the columns; in JSON Lines, the keys of each object do.
 
-    Args:
-        path: The file.
-        subset: Column that names the part of the set that a row belongs to.
-
     Raises:
         InputError: The file cannot be read, a needed column is missing, there are no rows, or
             rows are broken. The message names up to 20 broken rows.
@@ -244,10 +240,6 @@ def read_table(path: Path) -> Table:
     """Read a CSV, tab-separated or JSON Lines file, all of it.
 
     Blank lines, a byte order mark and CRLF are accepted. Cells are kept as they are.
-
-    Raises:
-        InputError: The file cannot be read, is not UTF-8, has no header, or has lines with too few
-            or too many cells.
     """
     text = read_text(path)
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
@@ -304,11 +296,7 @@ def _cells(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file without its byte order mark; `.gz` is unpacked.
-
-    Raises:
-        InputError: There is no such file, or it cannot be read.
-    """
+    """Return the text of a UTF-8 file without its byte order mark; `.gz` is unpacked."""
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")

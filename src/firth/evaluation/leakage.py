@@ -9,8 +9,8 @@ that only texts with one of these are compared (prefix filtering, Chaudhuri et a
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.sets import EvaluationSet
@@ -22,25 +22,6 @@ from firth.text.words import language_of_texts, normal_form
 MIN_WORDS = 6
 """Shorter texts occur in any large corpus by chance."""
 THRESHOLD = 0.7
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """The overlap of one set with a corpus.
-
-    Attributes:
-        set: Name and split of the set.
-        texts: Distinct texts, and sentences of texts, that are long enough to look for.
-        exact: Number of them that are sentences of the corpus.
-        near: Number of them that have a near copy only.
-        rows: Numbers of the rows of which a text, or a sentence of a text, has a copy.
-    """
-
-    set: str
-    texts: int
-    exact: int
-    near: int
-    rows: tuple[int, ...]
 
 
 class CopyFinder:
@@ -69,17 +50,13 @@ class CopyFinder:
             for bigram in bigrams:
                 self._holders.setdefault(bigram, []).append(form)
 
-    def __contains__(self, form: str) -> bool:
-        """Return whether the text of a normal form is looked for."""
-        return form in self._bigrams
-
     def read(self, sentences: Iterable[str]) -> None:
         """Look for the texts in some sentences."""
         for sentence in sentences:
             form = normal_form(sentence)
             if not _is_long(form):
                 continue
-            if form in self:
+            if form in self._bigrams:
                 self.exact.add(form)
             bigrams = _bigrams(form)
             for candidate in self._candidates(bigrams) - self.near:
@@ -105,60 +82,43 @@ def _bigrams(form: str) -> set[tuple[str, str]]:
     return set(pairwise(form.split(" ")))
 
 
-def find_overlap(sets: Sequence[EvaluationSet], corpus: Run | Iterable[str]) -> list[Overlap]:
-    """Look for the texts of evaluation sets, and for their sentences, in a corpus.
+def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSet]:
+    """Return sets without the rows of which a text, or a sentence of a text, is in a run's corpus.
 
-    The corpus is a run, whose learned documents are read, or sentences.
-
-    Raises:
-        MissingStageError: The run has no corpus.
+    The documents that models learn from are read. An `InputError` names a set without any row left.
     """
-    pieces = [_pieces(data) for data in sets]
-    every = [piece for one in pieces for some in one.values() for piece in some]
-    finder = CopyFinder(every)
-    batches = Corpus.open(corpus).batches() if isinstance(corpus, Run) else [corpus]
-    for sentences in batches:
+    forms = [_forms(data) for data in sets]
+    finder = CopyFinder(form for one in forms for some in one.values() for form in some)
+    for sentences in Corpus.open(run).batches():
         finder.read(sentences)
-    return [_overlap(data, one, finder) for data, one in zip(sets, pieces, strict=True)]
+    return [_without(data, one, finder, run.path) for data, one in zip(sets, forms, strict=True)]
 
 
-def _pieces(data: EvaluationSet) -> dict[str, tuple[str, ...]]:
-    """Return each text of a set with itself and, where it has several, its sentences."""
+def _forms(data: EvaluationSet) -> dict[str, set[str]]:
+    """Return each text of a set with the normal forms of it and of its sentences."""
     texts = dict.fromkeys(text for row in data.rows for text in row.texts)
     language = language_of_texts(texts)
     # Splitting is slow, and most texts are one sentence.
     several = re.compile(r"[.!?\u0589\u061f\u0964\u1362]\s|[\u3002\uff01\uff1f]|\n")
     return {
-        text: tuple(dict.fromkeys((text, *split_sentences(text, language))))
-        if several.search(text)
-        else (text,)
+        text: set(map(normal_form, (text, *sentences)))
         for text in texts
+        for sentences in [split_sentences(text, language) if several.search(text) else ()]
     }
 
 
-def _overlap(
-    data: EvaluationSet, pieces: Mapping[str, Sequence[str]], finder: CopyFinder
-) -> Overlap:
-    forms = {text: {normal_form(piece) for piece in some} for text, some in pieces.items()}
-    wanted = {form for some in forms.values() for form in some if form in finder}
+def _without(
+    data: EvaluationSet, forms: Mapping[str, set[str]], finder: CopyFinder, corpus: Path
+) -> EvaluationSet:
+    wanted = {form for some in forms.values() for form in some}
     exact, near = wanted & finder.exact, wanted & finder.near - finder.exact
     copied = {text for text, some in forms.items() if not some.isdisjoint(exact | near)}
-    rows = tuple(i for i, row in enumerate(data.rows) if not copied.isdisjoint(row.texts))
-    return Overlap(data.id, len(wanted), len(exact), len(near), rows)
-
-
-def remove_overlap(data: EvaluationSet, overlap: Overlap, run: Run) -> EvaluationSet:
-    """Return a set without the rows that have a text in the corpus of a run.
-
-    Raises:
-        InputError: No row is left.
-    """
-    kept = [row for i, row in enumerate(data.rows) if i not in set(overlap.rows)]
+    kept = [row for row in data.rows if copied.isdisjoint(row.texts)]
     if not kept:
-        raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
-    gone = len(data.rows) - len(kept)
+        raise InputError(f"{data.id}: no row is left without the texts of {corpus}")
+    n = len(data.rows)
     remark = (
-        f"{gone:,} of {len(data.rows):,} rows left out, with texts in {run.path} "
-        f"({overlap.exact:,} copies and {overlap.near:,} near copies)"
+        f"{n - len(kept):,} of {n:,} rows left out, with texts in {corpus} ({len(exact):,} copies "
+        f"and {len(near):,} near copies)"
     )
     return data.with_rows(kept, remark)

@@ -50,9 +50,6 @@ def measure(
 ) -> Estimate:
     """Measure two `Columns`, (n,), with an interval; no resamples give the value alone.
 
-    Raises:
-        InputError: The columns differ in shape.
-
     Example:
         >>> x, y = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2])
         >>> measure(Metric.SPEARMAN, x, y, seed=1, resamples=0).value
@@ -81,9 +78,6 @@ def metric_sample(
 
     The columns of all models are, row by row, about the same observations. The sample is the mean
     over the models, or the first minus the second. The rows may have a name for messages.
-
-    Raises:
-        InputError: The columns differ in shape.
     """
     shapes = {column.shape for columns in systems for column in columns}
     if len(shapes) > 1 or len(next(iter(shapes))) != 1:

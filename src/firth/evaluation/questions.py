@@ -75,11 +75,7 @@ class Question:
 
 
 def build_questions(run: Run) -> Outcome:
-    """Make the questions of a run's held-out documents, or reuse them; there may be none.
-
-    Raises:
-        MissingStageError: The run has no corpus.
-    """
+    """Make the questions of a run's held-out documents, or reuse them; there may be none."""
     outcome = run.build(
         QUESTIONS,
         _fill,
@@ -97,12 +93,7 @@ def build_questions(run: Run) -> Outcome:
 
 
 def open_questions(run: Run) -> list[Question]:
-    """Read the questions of a run.
-
-    Raises:
-        MissingStageError: They are not built.
-        DamagedError: The file is not as it was written.
-    """
+    """Read the questions of a run."""
     path = run.folder(QUESTIONS) / _FILE
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
@@ -129,12 +120,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
 
 
 def make_questions(corpus: Corpus, settings: Settings) -> list[Question]:
-    """Make the questions that documents give, at most `questions.questions` of each type.
-
-    Args:
-        corpus: The documents.
-        settings: Sections `questions` and `corpus`, and the seed.
-    """
+    """Make the questions that documents give, at most `questions.questions` of each type."""
     maker = _Maker(corpus, settings)
     return [*maker.next_sentences(), *maker.titles(), *maker.siblings()]
 

@@ -98,9 +98,6 @@ class EvaluationSet:
         """Return the rows whose texts, in any order, are not those of a row of another set.
 
         Texts are equal if their normal forms are.
-
-        Raises:
-            InputError: No row is left.
         """
         theirs = {_forms(row) for row in other.rows}
         kept = [row for row in self.rows if _forms(row) not in theirs]
@@ -136,11 +133,7 @@ def evaluation_set(
 
 
 def make_folds(data: EvaluationSet, folds: int, seed: int) -> dict[str, Ints]:
-    """Return the row numbers of random folds of equal size, by name.
-
-    Raises:
-        InputError: There are fewer rows than folds.
-    """
+    """Return the row numbers of random folds of equal size, by name."""
     n = len(data.rows)
     if not 2 <= folds <= n:
         raise InputError(f"{data.id}: {n} rows cannot make {folds} folds")
@@ -168,9 +161,6 @@ def load_set(name: str, data_dir: str | Path | None = None) -> EvaluationSet:
     """Load a public set, a folder with `pairs.tsv` or `triplets.tsv` in `data_dir`, or a file.
 
     `NAME:SPLIT` takes a split. By default it is `test`, or all rows where there is no `test`.
-
-    Raises:
-        InputError: There is no such set or split, or its file is broken.
     """
     base, _, split = (name, "", "") if Path(name).is_file() else name.partition(":")
     if Path(base).is_file():
@@ -192,29 +182,16 @@ def load_set(name: str, data_dir: str | Path | None = None) -> EvaluationSet:
     )
 
 
-def load_sets(
-    names: Sequence[str], data_dir: str | Path | None = None, exclude_overlap: Sequence[str] = ()
-) -> list[EvaluationSet]:
-    """Load several sets; `all` means the public ones, and rows of other sets can be left out.
-
-    Raises:
-        InputError: As `load_set`; no name; no set is there; no row of a set is left.
-    """
+def load_sets(names: Sequence[str], data_dir: str | Path | None = None) -> list[EvaluationSet]:
+    """Load several sets, each once; `all` means the public ones."""
     if isinstance(names, str) or not names:
         raise InputError(f"got the sets {names!r}; expected a list of names, such as ['sts-b']")
-    others = [load_set(name, data_dir) for name in exclude_overlap]
-    sets: dict[str, EvaluationSet] = {}
     if ALL in names:
         there = [name for name, task in TASKS.items() if data_dir and task.path(Path(data_dir))]
         if not there:
             raise InputError(f"{ALL}: {data_dir} has no public set: {', '.join(TASKS)}")
         names = [*there, *(name for name in names if name != ALL)]
-    for name in names:
-        data = load_set(name, data_dir)
-        for other in others:
-            data = data.without(other)
-        sets.setdefault(data.id, data)
-    return list(sets.values())
+    return list({data.id: data for data in (load_set(name, data_dir) for name in names)}.values())
 
 
 def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> EvaluationSet:
@@ -222,10 +199,6 @@ def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> Eva
 
     Scored pairs are measured by Spearman and Pearson correlation, triplets by accuracy, and labels
     or scores 0 and 1 by average precision.
-
-    Raises:
-        InputError: Rows have neither score nor label, no label says which texts are similar, or
-            there is no such split.
     """
     if file.content is Content.PAIRS:
         raise InputError(
@@ -264,9 +237,9 @@ class Task:
 
     Attributes:
         name: Name in commands.
-        title: Name in the literature, with its source.
+        folder: Folder of `data_dir` that holds its `pairs.tsv` or `triplets.tsv`, or those of a
+            substitute with `-substitute` behind its name.
         published: Number of rows of each split, as published.
-        folders: Folders of `data_dir` that may hold its `pairs.tsv` or `triplets.tsv`.
         metrics: Metrics that are reported, the usual one first.
         scale: Lowest and highest score.
         subset_names: Reported name of subsets by how their names in the files start.
@@ -275,9 +248,8 @@ class Task:
     """
 
     name: str
-    title: str
+    folder: str
     published: Mapping[str, int]
-    folders: tuple[str, ...]
     metrics: tuple[Metric, ...] = CORRELATIONS
     scale: tuple[float, float] = (0, 5)
     subset_names: Mapping[str, str] = field(default_factory=dict)
@@ -301,14 +273,15 @@ class Task:
 
     def path(self, data_dir: Path) -> Path | None:
         """Return the file of its rows, where there is one."""
-        paths = [data_dir / folder / self.form for folder in self.folders]
+        folders = self.folder, f"{self.folder}-substitute"
+        paths = [data_dir / folder / self.form for folder in folders]
         return next((path for path in paths if path.is_file()), None)
 
     def load(self, data_dir: Path, split: str | None = None) -> EvaluationSet:
         """Load a split; by default `test`, or all rows where there is no `test`."""
         path = self.path(data_dir)
         if path is None:
-            raise InputError(f"{self.name}: {data_dir} has no {self.folders[0]}/{self.form}")
+            raise InputError(f"{self.name}: {data_dir} has no {self.folder}/{self.form}")
         problems, rows = Problems(path), []
         for row in read_pair_file(path).rows:
             try:
@@ -338,41 +311,35 @@ def _split_of(rows: Sequence[Row], split: str | None, where: str) -> str:
     return chosen
 
 
-def _sts(year: int, rows: Mapping[str, int], *left_out: str, note: str = "") -> Task:
-    title = f"STS 20{year} (Agirre et al., SemEval 20{year})"
-    return Task(f"sts{year}", title, rows, (f"STS{year}",), left_out=left_out, note=note)
-
-
-_NO_SMT = "without SMT (750 rows), whose text is not public; SentEval leaves it out too"
 TASKS: Mapping[str, Task] = {task.name: task for task in (
-    _sts(12, {"train": 2234, "test": 3108}),
-    _sts(13, {"test": 1500}, "SMT", note=_NO_SMT),
-    _sts(14, {"test": 3750}),
-    _sts(15, {"test": 3000}),
-    _sts(16, {"test": 1186}),
+    # Agirre et al., SemEval 2012 to 2016.
+    Task("sts12", "STS12", {"train": 2234, "test": 3108}),
     Task(
-        "sts-b", "STS benchmark (Cer et al., SemEval 2017)",
-        {"train": 5749, "dev": 1500, "test": 1379},
-        ("STSb",),
+        "sts13", "STS13", {"test": 1500}, left_out=("SMT",),
+        note="without SMT (750 rows), whose text is not public; SentEval leaves it out too",
+    ),
+    Task("sts14", "STS14", {"test": 3750}),
+    Task("sts15", "STS15", {"test": 3000}),
+    Task("sts16", "STS16", {"test": 1186}),
+    # STS benchmark: Cer et al., SemEval 2017.
+    Task(
+        "sts-b", "STSb", {"train": 5749, "dev": 1500, "test": 1379},
         subset_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
     ),
+    # Marelli et al., LREC 2014.
     Task(
-        "sick-r", "SICK-R (Marelli et al., LREC 2014)",
-        {"train": 4500, "trial": 500, "test": 4927, ALL: 9927}, ("SICK",),
-        scale=(1, 5),
+        "sick-r", "SICK", {"train": 4500, "trial": 500, "test": 4927, ALL: 9927}, scale=(1, 5)
     ),
+    # Abdalla, Vishnubhotla & Mohammad 2021.
     Task(
-        "str-2021", "STR-2021 (Abdalla, Vishnubhotla & Mohammad 2021)", {ALL: 5500},
-        ("STR-2021",), metrics=(Metric.SPEARMAN,), scale=(0, 1),
+        "str-2021", "STR-2021", {ALL: 5500}, metrics=(Metric.SPEARMAN,), scale=(0, 1)
     ),
+    # Argument facet similarity: Misra, Ecker & Walker, SIGDIAL 2016.
+    Task("afs", "AFS", {ALL: 6000}),
+    # Ein Dor et al., ACL 2018.
     Task(
-        "afs", "Argument Facet Similarity (Misra, Ecker & Walker, SIGDIAL 2016)", {ALL: 6000},
-        ("AFS",),
-    ),
-    Task(
-        "wiki-sections", "Wikipedia Sections (Ein Dor et al., ACL 2018)",
-        {"train": 1_779_417, "dev": 220_400, "test": 222_957},
-        ("WikiSections", "WikiSections-substitute"), metrics=(Metric.ACCURACY,),
+        "wiki-sections", "WikiSections", {"train": 1_779_417, "dev": 220_400, "test": 222_957},
+        metrics=(Metric.ACCURACY,),
     ),
 )}  # fmt: skip
 """The public sets by name, in the order in which they are reported."""

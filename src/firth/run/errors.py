@@ -17,12 +17,7 @@ class InputError(FirthError):
 
 
 class ConfigError(FirthError):
-    """The settings have problems; all are collected before any work starts.
-
-    Args:
-        source: The file or option that the settings come from.
-        problems: One line each.
-    """
+    """The settings have problems; all are collected before any work starts."""
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source

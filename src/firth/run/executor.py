@@ -199,9 +199,6 @@ class Ray:
         address: HOST:PORT of a cluster, or `auto` for one that runs on this machine. None: the
             variable RAY_ADDRESS, else a cluster of this machine for the time of the work.
         gpus: GPUs of a worker, or the share of one. With 0, workers compute on processors.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
     """
 
     address: str | None = None

@@ -195,12 +195,7 @@ def write_arrays(
 
 
 def read_arrays(path: Path) -> "tuple[dict[str, Array], dict[str, str]]":
-    """Read all arrays of a safetensors file, and its metadata.
-
-    Raises:
-        InputError: There is no such file.
-        DamagedError: It is no whole safetensors file.
-    """
+    """Read all arrays of a safetensors file, and its metadata."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -279,9 +274,6 @@ def claim_file(path: Path, force: bool = False) -> None:
     """Check before the work that a file that a user named can be written at its end.
 
     Folders above it may be missing. `force` allows replacing a file that is there.
-
-    Raises:
-        InputError: `path` is a folder, or exists and may not be replaced, or cannot be written.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
         raise InputError(f"{path}: this name is too long. Name another file")
@@ -307,11 +299,7 @@ def check_writable(folder: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloads: `$FIRTH_CACHE`, else `firth` among the user's caches.
-
-    Raises:
-        InputError: The user has no home folder, and no variable names another place.
-    """
+    """Return the folder of downloads: `$FIRTH_CACHE`, else `firth` among the user's caches."""
     if named := os.environ.get("FIRTH_CACHE"):
         return Path(named)
     try:

@@ -34,9 +34,6 @@ def write_file(
 
     The content is text, bytes, or a function that writes the path that it is called with. `force`
     allows replacing a file that is there.
-
-    Raises:
-        InputError: As `claim_output`, or the disk is full.
     """
     path = Path(path)
     claim_file(path, force)
@@ -133,11 +130,7 @@ def write_folder(
 
 
 def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
-    """Copy a finished stage, such as an encoder, to a folder that a user names.
-
-    Raises:
-        InputError: As `write_folder`.
-    """
+    """Copy a finished stage, such as an encoder, to a folder that a user names."""
     manifest = Manifest.read(source)
     if manifest is None:
         raise InputError(f"{source}: not a folder that firth wrote")

@@ -88,28 +88,16 @@ class Run:
         return run
 
     def changed(self, changes: Mapping[str, Any], source: str = "") -> "Run":
-        """Return this run with `changes` (section → field → value) in its settings.
-
-        Raises:
-            ConfigError: The result is not valid; `source` is named as the origin.
-        """
+        """Return this run with `changes` (section → field → value) in its settings."""
         return Run(self.path, change_settings(self.settings, changes, source or "changed settings"))
 
     def wing(self, name: str, kind: type[_S]) -> _S:
-        """Return the settings of a wing, as `run.wing("paper", PaperSettings)`.
-
-        Raises:
-            ConfigError: With all problems of the section.
-        """
+        """Return the settings of a wing, as `run.wing("paper", PaperSettings)`."""
         source = str(self.path / CONFIG)
         return parse_section(kind, getattr(self.settings, name), source, at=name)
 
     def save(self) -> None:
-        """Write the settings into the folder.
-
-        Raises:
-            InputError: A file that firth did not write is in their place.
-        """
+        """Write the settings into the folder."""
         self._claim()
         self.path.mkdir(parents=True, exist_ok=True)
         if not self._is_saved():
@@ -121,12 +109,7 @@ class Run:
         return Manifest.read(self.path / stage.name) is not None
 
     def manifest(self, stage: Stage) -> Manifest:
-        """Return the manifest of a finished stage.
-
-        Raises:
-            MissingStageError: The stage is not built.
-            DamagedError: Its manifest is damaged.
-        """
+        """Return the manifest of a finished stage."""
         self._settle(stage.name)
         try:
             manifest = Manifest.read(self.path / stage.name)
@@ -282,9 +265,6 @@ def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -
 
     The changes are those of a settings file, which may be partial, and over them options such as
     `corpus.language=de`.
-
-    Raises:
-        ConfigError: The settings are not valid; the file or `--set` is named as the origin.
     """
     changes = parse_changes(options)
     run = Run(path, Settings())

@@ -247,11 +247,7 @@ SHOWN = (
 
 
 def parse_settings(values: object, source: str) -> Settings:
-    """Check a tree of plain values, section → field → value, in which a key may be a dotted path.
-
-    Raises:
-        ConfigError: With every problem at once.
-    """
+    """Check a tree of plain values, section → field → value, in which a key may be a dotted path."""
     return parse_section(Settings, _nested(values, source), source)
 
 
@@ -274,11 +270,7 @@ def load_settings(path: Path) -> Settings:
 
 
 def load_changes(path: Path) -> dict[str, Any]:
-    """Read the values of a settings file, section → field → value, without checking them.
-
-    Raises:
-        ConfigError: The file cannot be read, or is no mapping in YAML.
-    """
+    """Read the values of a settings file, section → field → value, without checking them."""
     try:
         values = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -327,11 +319,7 @@ def read_options(options: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Any], source: str) -> Settings:
-    """Return settings with `changes` (section → field → value) laid over them.
-
-    Raises:
-        ConfigError: The result is not valid; `source` is named as its origin.
-    """
+    """Return settings with `changes` (section → field → value) laid over them."""
     return parse_settings(_laid_over(settings.model_dump(mode="json"), changes), source)
 
 

@@ -86,11 +86,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest | None":
-        """Read the manifest of a stage's folder; return None where there is no file of its name.
-
-        Raises:
-            DamagedError: The file is not a manifest that firth wrote.
-        """
+        """Read the manifest of a stage's folder; return None where there is no file of its name."""
         path = folder / MANIFEST
         if not path.is_file():
             return None

@@ -104,11 +104,6 @@ def common_grams(stems: Sequence[str], counts: Floats, sentences: int) -> Common
 
     Each weighs half of its inverse document frequency, and at least a sixteenth. The frequency is
     the sum over the stems that have the n-gram, which is rather too high.
-
-    Args:
-        stems: Distinct stems.
-        counts: Number of sentences that have each stem, (n,).
-        sentences: Number of all sentences.
     """
     table, keys = _table([f"<{stem}>" for stem in stems])
     rarities = np.log((1 + sentences) / (1 + np.minimum(counts @ table, sentences)))
@@ -232,11 +227,7 @@ class Idf:
 
     @classmethod
     def load(cls, folder: Path) -> "Idf":
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: The file is missing or damaged.
-        """
+        """Read what `save` wrote."""
         stored = read_json(folder / IDF)
         try:
             return cls(dict(stored["frequencies"]), int(stored["sentences"]), stored["stemmer"])

@@ -38,10 +38,6 @@ class CosineScorer:
     """Scores a pair by the cosine of its vectors, in [-1, 1].
 
     Each distinct text is encoded once. A zero vector has cosine 0 with every vector.
-
-    Args:
-        name: A name for tables.
-        encode: Gives the vectors of texts.
     """
 
     def __init__(self, name: str, encode: Encode) -> None:
@@ -66,11 +62,7 @@ def numbered(pairs: Sequence[TextPair]) -> tuple[list[str], list[int], list[int]
 
 
 def checked(pairs: Sequence[TextPair]) -> Sequence[TextPair]:
-    """Return the pairs unchanged.
-
-    Raises:
-        InputError: An item is not two texts; the message names the first.
-    """
+    """Return the pairs unchanged."""
     for number, pair in enumerate(pairs):
         # A string is a sequence of strings too, so it is refused by type.
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(s, str) for s in pair):

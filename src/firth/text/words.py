@@ -187,10 +187,6 @@ def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
 def stems(words: Sequence[str], stemmer: str) -> list[str]:
     """Return the stem of each lower-case word.
 
-    Args:
-        words: Words in lower case.
-        stemmer: A Snowball algorithm (`porter`, `german`, ...), or `none`.
-
     Example:
         >>> stems(["sailing", "sailed", "sails"], "porter")
         ['sail', 'sail', 'sail']
