@@ -241,7 +241,7 @@ class Corpus:
     # --- Neighbors ---
 
     def contexts(self, positions: npt.ArrayLike, window: int = 1) -> list[Context]:
-        """Return up to `window` sentences on each side of each of some sentences, in its document."""
+        """Return up to `window` sentences on each side of each sentence, in its document."""
         centers = np.asarray(positions, np.int64).ravel()
         self._check(centers)
         documents = self.document_of(centers)

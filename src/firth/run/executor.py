@@ -89,9 +89,6 @@ class Processes:
     """Processes of this machine, each with one item at a time. Killed ones are replaced.
 
     Each starts with a new Python, so a script asks for them under `if __name__ == "__main__":`.
-
-    Attributes:
-        count: Number of processes.
     """
 
     count: int
@@ -189,7 +186,7 @@ def _do(item: Any) -> Any:
 
 @dataclass(frozen=True)
 class Ray:
-    """The workers of a Ray cluster: one a processor, or as many as have GPUs.
+    """The workers of a Ray cluster, one a processor. They compute on processors.
 
     Ray decides who does which item, and gives the items of a lost worker to others. A worker reads
     the files that this process reads, at the same paths, with the same version of firth. A process
@@ -198,11 +195,9 @@ class Ray:
     Attributes:
         address: HOST:PORT of a cluster, or `auto` for one that runs on this machine. None: the
             variable RAY_ADDRESS, else a cluster of this machine for the time of the work.
-        gpus: GPUs of a worker, or the share of one. With 0, workers compute on processors.
     """
 
     address: str | None = None
-    gpus: float = 0
 
     def __post_init__(self) -> None:
         _import_ray()
@@ -212,63 +207,45 @@ class Ray:
 
         Raises:
             InputError: As the work does, with the name of the machine; or the cluster cannot be
-                reached or has too few GPUs, or an item kills its workers.
+                reached, or an item kills its workers.
         """
         left = iter(items)
         waiting: deque[Any] = deque()
         with _connected(self.address or os.environ.get("RAY_ADDRESS") or "local") as ray:
-            there = ray.cluster_resources()
-            gpus, workers = there.get("GPU", 0), there.get("CPU", 1)
-            if self.gpus > gpus:
-                raise InputError(
-                    f"--gpus {self.gpus:g}: the cluster has {gpus:g}. A machine says how many it "
-                    "has when it joins (ray start --num-gpus)"
-                )
-            if self.gpus:
-                workers = min(workers, gpus // self.gpus)
-            device = os.environ.get(DEVICE, "auto") if self.gpus else "cpu"
-            origin = _Origin(uuid4().hex, os.getcwd(), device)
+            workers = ray.cluster_resources().get("CPU", 1)
+            key, folder = uuid4().hex, os.getcwd()
             packed = ray.put(ray.cloudpickle.dumps(work))
-            # Without `max_calls`, Ray would start a new process for each item on a GPU.
-            options = {"num_cpus": 1, "num_gpus": self.gpus, "max_retries": RETRIES, "max_calls": 0}
-            task = ray.remote(**options)(_do_on_cluster)
+            task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do_on_cluster)
             while True:
                 room = max(1, int(_AHEAD * workers)) - len(waiting)
-                waiting.extend(task.remote(origin, packed, item) for item in islice(left, room))
+                more = islice(left, room)
+                waiting.extend(task.remote(key, folder, packed, item) for item in more)
                 if not waiting:
                     return
                 yield _fetched(ray, waiting.popleft())
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """The process that a work comes from: the work's key, the folder, and the models' device."""
-
-    key: str
-    folder: str
-    device: str
 
 
 _opened: dict[str, Callable[[Any], Any]] = {}
 """In a worker of a cluster: its opened work, by key."""
 
 
-def _do_on_cluster(origin: _Origin, packed: bytes, item: Any) -> Any:
+def _do_on_cluster(key: str, folder: str, packed: bytes, item: Any) -> Any:
+    """Do an item of the work `key`, which a process in `folder` asks for."""
     from ray import cloudpickle
 
     try:
-        if origin.key not in _opened:
+        if key not in _opened:
             _opened.clear()  # There is memory for one.
             set_quiet(True)
-            os.environ[DEVICE] = origin.device
-            if not os.path.isdir(origin.folder):
+            os.environ[DEVICE] = "cpu"
+            if not os.path.isdir(folder):
                 raise InputError(
-                    f"{origin.folder}: no such folder. Workers read a run and its models where the "
+                    f"{folder}: no such folder. Workers read a run and its models where the "
                     "command does: put them where all machines see them"
                 )
-            os.chdir(origin.folder)
-            _opened[origin.key] = cloudpickle.loads(packed).open()
-        return _opened[origin.key](item)
+            os.chdir(folder)
+            _opened[key] = cloudpickle.loads(packed).open()
+        return _opened[key](item)
     except FirthError as error:
         return _Refusal(f"a worker on {socket.gethostname()}: {error}")
 

@@ -32,8 +32,7 @@ def write_file(
 ) -> None:
     """Write a result to a file, and the folders above it.
 
-    The content is text, bytes, or a function that writes the path that it is called with. `force`
-    allows replacing a file that is there.
+    The content is text, bytes, or a function that writes the path that it is called with.
     """
     path = Path(path)
     claim_file(path, force)

@@ -247,7 +247,7 @@ SHOWN = (
 
 
 def parse_settings(values: object, source: str) -> Settings:
-    """Check a tree of plain values, section → field → value, in which a key may be a dotted path."""
+    """Check plain values, section → field → value, in which a key may be a dotted path."""
     return parse_section(Settings, _nested(values, source), source)
 
 

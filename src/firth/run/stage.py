@@ -59,8 +59,6 @@ class Manifest:
     """What a finished stage was made from, and what it consists of; it is written last.
 
     Attributes:
-        stage: Name of the stage.
-        version: Version of the stage.
         inputs: Name → fingerprint of everything that was read.
         settings: Dotted path → value of the settings that the stage declares.
         request: Fingerprint of all the above.
@@ -247,10 +245,7 @@ def _request(marker: Path) -> object:
 
 
 def files_in(folder: Path) -> list[str]:
-    """Return the relative path of every file and link in a folder, sorted.
-
-    Files that operating systems leave in folders are left out.
-    """
+    """Return the relative paths of files and links in a folder, but of those that systems leave."""
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     names = (p.relative_to(folder).as_posix() for p in paths if p.name not in _LEFT_BY_SYSTEMS)
     return sorted(names)
