@@ -296,7 +296,8 @@ def examples(run: Run) -> tuple[str, ...]:
     texts, homes = zip(*known, strict=True)
     vectors = StaticEncoder.open(run.folder(ENCODER)).encode(texts)
     cosines = vectors @ vectors.T
-    is_formula = (cosines > _ALIKE).sum(axis=1) > _FORMULA  # as greetings
+    alike = (cosines > _ALIKE).sum(axis=1)
+    is_formula = alike > _FORMULA * np.median(alike)  # as greetings
     cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
     cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
     one, two = np.unravel_index(int(cosines.argmax()), cosines.shape)

@@ -208,11 +208,11 @@ def test_names_that_are_not_utf8_are_escaped(tmp_path: Path) -> None:
     assert [d.id for d in read(folder)[0]] == expected
 
 
-def test_the_demo_has_29_speeches() -> None:
+def test_the_demo_has_90_speeches() -> None:
     """They are part of firth, with ids, titles and dates."""
     documents, problems = read(DEMO)
     assert not problems
-    assert len(documents) == 29
+    assert len(documents) == 90
     assert all(d.title and d.date and d.source == DEMO for d in documents)
 
 

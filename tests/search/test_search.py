@@ -12,9 +12,10 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search import search as module
 from firth.search.calibrate import build_calibration
-from firth.search.calibration import ANSWERS, NOTHING, UNLIKELY
+from firth.search.calibration import ANSWERS, NOTHING, RELATED, UNLIKELY, Calibration
 from firth.search.index import build_added
 from firth.search.search import MODES, UNITS, Mode, Search, Unit
+from firth.text.words import words
 
 Make = Callable[..., Run]
 
@@ -148,6 +149,30 @@ def test_an_answer_is_said_to_be_one(calibrated: Search) -> None:
         assert hits.remark == ""
         chances = [hit.chance or 0 for hit in hits]
         assert chances[0] == min(chances)
+
+
+def test_a_hit_with_all_words_may_be_related(
+    calibrated: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is, however often words meet by chance; one that lacks a word is unlikely to answer."""
+    monkeypatch.setattr(Calibration, "chance", lambda *_: 0.9)
+    hits = calibrated.search("the captain of the sailor", top=40)
+    has_all = [{"captain", "sailor"} <= {*words(hit.text)} for hit in hits]
+    assert {*has_all} == {True, False}
+    expected = [RELATED if each else UNLIKELY for each in has_all]
+    assert [hit.answer for hit in hits] == expected
+    assert hits.answer == RELATED
+
+
+def test_equal_sentences_are_one_hit(make: Make) -> None:
+    """A line of every document takes one place; the others go to further sentences."""
+    line = "The harbour is closed on Sundays."
+    run = make([{"id": f"d{n}", "text": f"{line} Boat number {n} sailed."} for n in range(40)])
+    search = Search.open(run)
+    hits = search.search("the harbour is closed on Sundays", top=5)
+    assert [hit.text for hit in hits].count(line) == 1
+    assert len(hits) == len({hit.text for hit in hits}) == 5
+    assert len(search.search("the harbour is closed on Sundays", top=5, unit="document")) == 5
 
 
 def test_titles_and_fields_are_searched(make: Make) -> None:

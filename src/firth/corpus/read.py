@@ -37,7 +37,7 @@ from firth.run.stage import MANIFEST, Manifest
 Inputs = str | Path | Iterable[Any]
 """A path, glob or URI, or a tuple or list of them; or texts, records or a data frame."""
 DEMO = "demo:speeches"
-"""29 addresses of presidents of the United States, which are part of firth."""
+"""90 addresses of presidents of the United States, which are part of firth."""
 MEMORY = "texts"
 """Source of documents that are no files."""
 

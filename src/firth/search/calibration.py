@@ -170,16 +170,21 @@ class Calibration:
         return table([["false matches", "one comparison", "best of all sentences"], *rows])
 
 
-def verdict(chance: float) -> str:
-    """Return in words whether a hit answers, by its chance.
+def verdict(chance: float, has_all: bool = False) -> str:
+    """Return in words whether a hit answers.
+
+    Args:
+        chance: Chance of the hit (`Calibration.chance`).
+        has_all: Whether the hit has all words of the query. Two words meet by chance in many
+            corpora, but a reader sees a relation.
 
     Example:
-        >>> verdict(0.01), verdict(0.2), verdict(0.9)
-        ('probably answers', 'may be related', 'unlikely to answer')
+        >>> verdict(0.01), verdict(0.2), verdict(0.9), verdict(0.9, has_all=True)
+        ('probably answers', 'may be related', 'unlikely to answer', 'may be related')
     """
     if chance <= _ANSWERS_AT:
         return ANSWERS
-    return RELATED if chance <= _RELATED_AT else UNLIKELY
+    return RELATED if chance <= _RELATED_AT or has_all else UNLIKELY
 
 
 def scripts_of(texts: Iterable[str], share: float = 0.0) -> frozenset[str]:

@@ -23,9 +23,10 @@ import numpy.typing as npt
 from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
+from firth.search.calibration import ANSWERS, NOTHING, RELATED, Calibration, scripts_of, verdict
 from firth.search.index import Index, named_encoder
 from firth.text.types import Floats, Ints, Singles, ranges
+from firth.text.words import stems, words
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]
@@ -217,8 +218,8 @@ class Search:
             hits = Hits(self._hits(query, best, unit))
         hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         if self.calibration:
-            first = hits[0].answer if hits else UNLIKELY
-            hits.answer = NOTHING if first == UNLIKELY else first
+            said = {hit.answer for hit in hits}
+            hits.answer = next((one for one in (ANSWERS, RELATED) if one in said), NOTHING)
         has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
         if hits.answer == NOTHING and not has_known:
             hits.clear()
@@ -339,10 +340,12 @@ class Search:
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
-            document, chance = corpus.document(d), None
+            document, chance, answer = corpus.document(d), None, ""
             if self.calibration:
                 evidence = float(best.evidence[row])
                 chance = self.calibration.chance(evidence, unit, length)
+                shown = stems(words(f"{document.title} {text}"), bm25.stemmer)
+                answer = verdict(chance, has_all=content <= {*shown})
             yield Hit(
                 score=float(best.scores[row]),
                 text=text,
@@ -355,7 +358,7 @@ class Search:
                 matches=bm25.matched(content, text),
                 title_matches=bm25.matched(content, document.title),
                 chance=chance,
-                answer="" if chance is None else verdict(chance),
+                answer=answer,
                 source=document.source,
                 line=document.line,
                 date=document.date,
