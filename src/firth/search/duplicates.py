@@ -205,7 +205,7 @@ def _listed(groups: Iterable[Group]) -> Iterator[str]:
         yield "   " + shorten(group.representative.text, WIDTH - 3, placeholder=" …")
         for member in group.members[:_SHOWN]:
             line = f"{member.kind}: {_dated(member)}; {member.evidence}"
-            yield " - " + shorten(line, WIDTH - 3, placeholder=" …")
+            yield fill(line, WIDTH, initial_indent=" - ", subsequent_indent="   ")
             if member.kind is not Kind.EXACT:
                 yield "   " + shorten(member.text, WIDTH - 3, placeholder=" …")
         if (more := len(group.members) - _SHOWN) > 0:

@@ -296,8 +296,8 @@ class Search:
                 break
             depth *= _GROWTH  # Many of the nearest sentences are of few documents.
         numbers = np.unique(np.concatenate([by_words, by_vectors]))
-        dense = self.index.cosines(vector, numbers) if every is None else every[numbers]
-        dense = dense.astype(np.float64)
+        near = self.index.cosines(vector, numbers) if every is None else every[numbers]
+        dense = near.astype(np.float64)
         scored = of_sentences[numbers], of_documents[self._owners[numbers]]
         weight = {"hybrid": self.dense_weight, "dense": np.inf, "lexical": 0.0}[mode]
         lexical, cover = (
