@@ -10,6 +10,7 @@ from tests.conftest import toy_documents
 from tests.encoders.conftest import tiny_bert  # noqa: F401
 
 from firth.corpus.build import build_corpus
+from firth.reproduce.result import Cell, Result
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 
@@ -20,6 +21,12 @@ SMALL: dict[str, Any] = {
     "siamese_cbow": {"min_count": 2, "dimensions": 12, "epochs": 2},
 }
 NOUNS = ["ship", "boat", "harbor", "storm", "captain", "farmer", "field", "wheat", "cow", "barn"]
+
+
+def find(result: Result, row: str, column: str) -> Cell:
+    """Return the only cell of a row and a column."""
+    (cell,) = [one for one in result.cells if (one.row, one.column) == (row, column)]
+    return cell
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from firth.reproduce.settings import TableSettings
 from firth.reproduce.tables import reproduce
 from firth.run.run import Run
 
+from .conftest import find
+
 TABLES: dict[str, Any] = {"contexts": 3, "sample": 8}
 
 
@@ -65,9 +67,9 @@ def test_ablations_of_origin(origin_run: Run, data_dir: Path, name: str) -> None
     """Full sets give the same figure in each table."""
     result = measured(origin_run, name, data_dir, sizes=["2", "3"])
     row = {"sun-table6": "3 contexts", "sun-table8": "Full"}.get(name, "two-step")
-    other = measured(origin_run, "sun-table8", data_dir).find("Full", "STSb")
-    assert result.find(row, "STSb").measured == other.measured
-    assert result.find("Dice", "STSb").measured is not None
+    other = find(measured(origin_run, "sun-table8", data_dir), "Full", "STSb")
+    assert find(result, row, "STSb").measured == other.measured
+    assert find(result, "Dice", "STSb").measured is not None
 
 
 def test_ablations_of_the_surrogate(origin_run: Run, data_dir: Path) -> None:
@@ -75,8 +77,8 @@ def test_ablations_of_the_surrogate(origin_run: Run, data_dir: Path) -> None:
     total = measured(origin_run, "sun-table7", data_dir, sizes=["30", "100%"])
     both = measured(origin_run, "sun-structures", data_dir)
     rows = [cell for cell in total.cells if cell.measured is not None and cell.column == "STSb"]
-    assert rows[1].measured == both.find("Siamese", "STSb").measured
-    assert both.find("cross-encoder", "STSb").published == 77.43
+    assert rows[1].measured == find(both, "Siamese", "STSb").measured
+    assert find(both, "cross-encoder", "STSb").published == 77.43
     assert not origin_run.wing("paper", PaperSettings).surrogate.pairs
 
 
@@ -89,7 +91,7 @@ def test_smaller_corpora_are_parts_of_larger_ones(origin_run: Run, data_dir: Pat
     assert set(few) < set(more)
     result = measured(origin_run, "sun-table5", data_dir, sizes=["40%", "100%"])
     whole = int(corpus.word_counts.sum())
-    assert result.find(f"{whole:,} words", "STSb").measured is not None
+    assert find(result, f"{whole:,} words", "STSb").measured is not None
     parts = list((origin_run.path / "reproduce" / "sizes").iterdir())
     assert len(parts) == 1
     assert Corpus.open(Run.open(parts[0]), "all").n_documents < corpus.n_documents

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from firth.model import open_scorer
+from firth.reproduce.averaged import WordBag, averaged
 from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
 from firth.reproduce.settings import ReproduceSettings
 from firth.run.errors import InputError
@@ -17,7 +18,30 @@ PAIRS = [
     ("The ship saw the boat.", "The ship saw the boat."),
     ("", "Zzz."),
 ]
+TEXTS = ["a ship, a boat.", "the storm!", "cow cow field", "", "nothing known"]
 CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos")
+
+
+def test_averages_of_word_vectors() -> None:
+    """Mean and maximum are over known words; a text without one has the zero vector."""
+    names, rng = ("a", "ship", "boat", "storm"), np.random.default_rng(1)
+    vectors = {name: rng.standard_normal(5).astype(np.float32) for name in names}
+    mean, largest = (averaged(vectors.get, 5, pool)(TEXTS) for pool in ("mean", "max"))
+    stack = np.array([vectors[name] for name in ("a", "ship", "a", "boat")], np.float64)
+    np.testing.assert_allclose(mean[0], stack.mean(axis=0))
+    np.testing.assert_allclose(largest[0], stack.max(axis=0))
+    np.testing.assert_allclose(mean[1], vectors["storm"], rtol=1e-6)
+    assert not mean[2:].any()
+
+
+def test_a_saved_bag_gives_the_same_scores(tmp_path: Path) -> None:
+    """A repeated word counts again, and a saved bag is the same."""
+    bag = WordBag("title", ["ship", "sail", "cow"], np.eye(3, dtype=np.float32), "porter")
+    np.testing.assert_array_equal(bag.encode(["Ships sailing, ships"])[0], [2, 1, 0])
+    bag.save(tmp_path)
+    loaded = WordBag.load(tmp_path)
+    np.testing.assert_array_equal(loaded.encode(TEXTS), bag.encode(TEXTS))
+    assert (loaded.title, loaded.stemmer) == ("title", "porter")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from firth.corpus.numbered import read_sentences
 from firth.reproduce import neighbors
-from firth.reproduce.averaged import sentences_of
 from firth.reproduce.neighbors import (
     CBOS,
     SIAMESE_CBOW,
@@ -23,6 +23,7 @@ from firth.reproduce.neighbors import (
 from firth.reproduce.settings import NeighborSettings
 from firth.run.files import write_arrays
 from firth.run.run import Run
+from firth.run.settings import WordSettings
 
 DOCUMENTS = np.array([0, 0, 0, 1, 2, 2, 2, 2])
 
@@ -76,8 +77,8 @@ def test_a_training_that_resumes_has_the_same_vectors(
     run: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After one epoch and a stop, two more give what three give; the loss falls."""
-    settings = NeighborSettings(min_count=2, dimensions=8, epochs=3, batch=50)
-    sentences = sentences_of(run, settings, tmp_path / "words")
+    settings = NeighborSettings(dimensions=8, epochs=3, batch=50)
+    sentences = read_sentences(run, WordSettings(min_count=2), tmp_path / "words")
     whole, losses = learn(sentences, name, settings, 7, tmp_path / "whole")
     assert losses[-1] < losses[0]
     scratch = tmp_path / "stopped"

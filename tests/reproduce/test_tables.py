@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from firth.evaluation.metrics import Metric
 from firth.reproduce import cli
-from firth.reproduce.result import Cell, VariedRun, figure, parse_size, published
-from firth.reproduce.sun import paper_models
+from firth.reproduce.result import Cell, VariedRun, parse_size, published
 from firth.reproduce.tables import TABLES, reproduce
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
+
+from .conftest import find
 
 
 def test_published_means_are_means() -> None:
@@ -38,24 +38,16 @@ def test_sizes_are_numbers_units_or_shares(number: int) -> None:
     assert parse_size(f"-{number}", 10) is parse_size("x", 10) is None
 
 
-def test_a_figure_is_the_mean_over_its_groups() -> None:
-    """It is undefined where one of them is."""
-    x, y = np.random.default_rng(2).standard_normal((2, 30))
-    both = figure(Metric.PEARSON, [(x, y), (x, -y)], 1)
-    assert both.value == pytest.approx(0, abs=1e-9)
-    assert figure(Metric.PEARSON, [(x, 0 * y)], 1).value is None
-
-
 def test_sweep_of_cbos(run: Run, data_dir: Path) -> None:
     """Each value has a stage; figures with k = 1 and m = 2 are those of Table I."""
     varied = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["1", "3"]}}})
     sweep = reproduce("cbos-k", varied, data_dir)
     assert {cell.row for cell in sweep.cells} == {"k = 1", "k = 3"}
     table = reproduce("cbos-table1", run, data_dir)
-    measured = table.find("sts14 OnWN", "cbos")
-    assert measured.measured == sweep.find("k = 1", "sts14 OnWN").measured
+    measured = find(table, "sts14 OnWN", "cbos")
+    assert measured.measured == find(sweep, "k = 1", "sts14 OnWN").measured
     assert measured.published == 72.45
-    assert table.find("sts14 OnWN", "skip-thought").measured is None
+    assert find(table, "sts14 OnWN", "skip-thought").measured is None
     assert any("sts12 MSRpar" in note for note in table.notes)
     named = [note for note in table.notes if "prints a mean" in note]
     assert ["44.79" in named[0], "41.7;" in named[1], len(named)] == [True, True, 2]
@@ -69,7 +61,7 @@ def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path)
     tables = {"start": [str(tiny_bert)], "sizes": ["10", "100%"], "epochs": 1}
     varied = VariedRun.of(run, {"reproduce": {"tables": tables}})
     result = reproduce("sun-table2", varied, data_dir)
-    surrogate = result.find("Surrogate base", "sts-b")
+    surrogate = find(result, "Surrogate base", "sts-b")
     assert (surrogate.measured, surrogate.published) == (None, 87.91), "it was not distilled"
     assert [cell for cell in result.cells if cell.row.endswith("10 labels")]
     assert any("did not learn from NLI" in note for note in result.notes)
@@ -78,17 +70,8 @@ def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path)
     assert reproduce("sun-table2", varied, data_dir).cells == result.cells
     assert times == [path.stat().st_mtime_ns for path in folders]
     plain = reproduce("sun-table1", varied, data_dir)
-    assert plain.find("Dice", "sts14").measured is not None
-    assert plain.find("Origin", "sts14").published == 75.45
-
-
-def test_rows_of_firth_and_of_the_paper_differ(toy_folder: Path) -> None:
-    """firth's own scorer and encoder have no published figure."""
-    toy = Run.open(toy_folder)
-    assert paper_models(toy) == {}
-    papers = {row for table in ("table1", "table2", "table3", "table4")
-              for row in published("sun", table)}  # fmt: skip
-    assert not any("firth" in row for row in papers)
+    assert find(plain, "Dice", "sts14").measured is not None
+    assert find(plain, "Origin", "sts14").published == 75.45
 
 
 def test_what_is_missing_is_said(run: Run, tmp_path: Path, data_dir: Path) -> None:

@@ -4,7 +4,7 @@ Tables 6, 8 and section 5.4 are cut from one computation of the terms of Eq. 3. 
 correlations with the human scores of STSb.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -60,10 +60,14 @@ class Rated:
         """Return the rank correlation with the human scores."""
         return measure(Metric.SPEARMAN, self.data.scores, similarities, seed=self.seed)
 
-    def change(self, first: Floats, second: Floats) -> Estimate:
-        """Return the rank correlation of the first minus that of the second, on the same rows."""
-        gold = self.data.scores
-        return measure_difference(Metric.SPEARMAN, (gold, first), (gold, second), seed=self.seed)
+    def change(
+        self, row: str, base: str, results: Mapping[str, Floats], figures: Mapping[str, float]
+    ) -> Cell:
+        """Return the figure of a row minus that of another on the same pairs, also as published."""
+        first, second = ((self.data.scores, results[one]) for one in (row, base))
+        value = measure_difference(Metric.SPEARMAN, first, second, seed=self.seed)
+        known = {row, base} <= figures.keys()
+        return Cell(row, CHANGE, value, round(figures[row] - figures[base], 2) if known else None)
 
     def overlap(self, run: Run) -> list[Cell]:
         """Return the figures of word overlap, with the counts of a run's corpus."""
@@ -213,17 +217,17 @@ def table6(request: Request) -> Findings:
     sizes = request.sizes(_SIZES6, 10_000)
     fits = Fits(rated, request.run, sizes[-1])
     kept = fits.kept()
-    results = {size: fits.similarities(kept, size=size) for size in sizes}
-    cells, before = [], None
+    results: dict[str, Floats] = {}
+    cells = []
     for size in sorted({*sizes, *map(int, figures)}):
         row, paper = f"{size:,} contexts", figures.get(str(size))
-        if size not in results:
+        if size not in sizes:
             cells.append(Cell(row, STSB, None, paper))
             continue
         cells += fits.cells(row, kept, paper, size=size)
-        if before is not None:
-            cells.append(Cell(row, CHANGE, rated.change(results[size], before)))
-        before = results[size]
+        before = [*results][-1:]
+        results[row] = fits.similarities(kept, size=size)
+        cells += [rated.change(row, one, results, {}) for one in before]
     short = np.mean([len(one) < sizes[-1] for pair in kept for one in pair])
     notes = [*_notes(request, sizes[-1]), fits.note(), "Change: minus the size before."]
     if short:
@@ -235,17 +239,14 @@ def table8(request: Request) -> Findings:
     """Measure Origin with terms of Eq. 3 left out, also for the choice of contexts."""
     rated, figures = Rated.of(request), published("sun", "table8")
     fits = Fits(rated, request.run, request.settings.contexts)
-    of_full, full = fits.kept(), fits.similarities(fits.kept())
-    cells = []
+    of_full, results, cells = fits.kept(), dict[str, Floats](), list[Cell]()
     for row, weights in variants(fits.weights).items():
         kept = fits.kept(weights)
-        similarities = fits.similarities(kept, weights=weights)
-        same = fits.similarities(of_full, weights=weights)
+        results[row] = fits.similarities(kept, weights=weights)
         cells += fits.cells(row, kept, figures.get(row), weights=weights)
         if row != FULL:
-            change = figures[row] - figures[FULL] if row in figures else None
-            rounded = None if change is None else round(change, 2)
-            cells.append(Cell(row, CHANGE, rated.change(similarities, full), rounded))
+            cells.append(rated.change(row, FULL, results, figures))
+        same = fits.similarities(of_full, weights=weights)
         cells.append(Cell(row, "contexts of Full", rated.spearman(same)))
     notes = [*_notes(request, fits.size), fits.note(), "Change: minus Full."]
     return cells + rated.overlap(request.run), notes
@@ -284,9 +285,7 @@ def construction(request: Request) -> Findings:
     for row, (fits, kept) in sets.items():
         cells += fits.cells(row, kept, figures.get(row))
         if row != "two-step":
-            known = row in figures
-            change = round(figures[row] - figures["two-step"], 2) if known else None
-            cells.append(Cell(row, CHANGE, rated.change(results[row], results["two-step"]), change))
+            cells.append(rated.change(row, "two-step", results, figures))
     shared = np.array([
         len(np.intersect1d(one.set1.positions, one.set2.positions))
         / max(1, min(len(one.set1.positions), len(one.set2.positions)))
@@ -323,15 +322,11 @@ def structures(request: Request) -> Findings:
     rated, cells, results = Rated.of(request), [], {}
     figures = published("sun", "structures")
     for row, structure in (("Siamese", "siamese"), ("cross-encoder", "cross-encoder")):
-        similarities, agreement = _surrogate(
-            request, rated, {"structure": structure}, f"structure/{structure}"
-        )
-        results[row] = similarities
-        cells.append(Cell(row, STSB, rated.spearman(similarities), figures[row]))
+        given, name = {"structure": structure}, f"structure/{structure}"
+        results[row], agreement = _surrogate(request, rated, given, name)
+        cells.append(Cell(row, STSB, rated.spearman(results[row]), figures[row]))
         cells.append(Cell(row, "with Origin", agreement))
-    change = rated.change(results["cross-encoder"], results["Siamese"])
-    paper = round(figures["cross-encoder"] - figures["Siamese"], 2)
-    cells.append(Cell("cross-encoder", CHANGE, change, paper))
+    cells.append(rated.change("cross-encoder", "Siamese", results, figures))
     return cells + rated.overlap(request.run), _surrogate_notes(request)
 
 
@@ -339,8 +334,8 @@ def _surrogate(
     request: Request, rated: Rated, given: Mapping[str, Any], name: str
 ) -> tuple[Floats, float | None]:
     """Return the similarities of a Surrogate, and its rank correlation with Origin."""
-    base_settings = request.run.wing("paper", PaperSettings).surrogate.model_dump()
-    settings = SurrogateSettings(**{**base_settings, "base": request.settings.base, **given})
+    usual = request.run.wing("paper", PaperSettings).surrogate.model_dump()
+    settings = SurrogateSettings(**{**usual, **given})
     stage = Stage(f"reproduce/{name}", 1, "torch", "firth reproduce table")
     train_surrogate(request.run, settings, stage)
     folder = request.run.folder(stage)
@@ -369,18 +364,8 @@ def _notes(request: Request, contexts: int) -> list[str]:
 
 
 def _surrogate_notes(request: Request) -> list[str]:
+    base = request.run.wing("paper", PaperSettings).surrogate.base
     return [
-        f"Base {request.settings.base}; the paper's is RoBERTa, with 100 million pairs. With "
-        "Origin: rank correlation with the labels of held-out harvested pairs."
+        f"Base {base}; the paper's is RoBERTa, with 100 million pairs. With Origin: rank "
+        "correlation with the labels of held-out harvested pairs."
     ]
-
-
-ABLATIONS: Mapping[str, Callable[[Request], Findings]] = {
-    "sun-table5": table5,
-    "sun-table6": table6,
-    "sun-table7": table7,
-    "sun-table8": table8,
-    "sun-construction": construction,
-    "sun-structures": structures,
-}
-"""The ablations by the name of their table."""

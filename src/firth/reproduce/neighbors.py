@@ -4,10 +4,10 @@ Sentences that are neighbors in the corpus teach them. A step asks of some ancho
 candidates goes with each (Eqs. 5 to 7). Only the words of a step move.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from firth.corpus.numbered import WordSentences
-from firth.reproduce.averaged import WordBag, sentences_of, stemmer_name
 from firth.reproduce.settings import NeighborSettings
 from firth.run.console import Progress, progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, write_arrays
-from firth.run.run import Run
 from firth.run.settings import derive_seed
-from firth.run.stage import SCRATCH
 from firth.text.types import Ints, Singles
 
 CBOS, SIAMESE_CBOW = "cbos", "siamese-cbow"
@@ -131,18 +128,19 @@ def cross_entropy(vectors: Tensor, batch: Batch, *, cosine: bool) -> Tensor:
     return -(targets * functional.log_softmax(logits, dim=1)).sum()
 
 
-@dataclass
-class State:
-    """What a step changes: word vectors, (V, d), and Adagrad's sums of squared gradients, (V,)."""
-
-    vectors: Singles
-    squares: Singles
-
-
 def step(
-    state: State, sentences: WordSentences, batch: Batch, rate: float, *, cosine: bool
+    vectors: Singles,
+    squares: Singles,
+    sentences: WordSentences,
+    batch: Batch,
+    rate: float,
+    *,
+    cosine: bool,
 ) -> float:
-    """Move the vectors of a batch's words against the gradient; return the summed loss."""
+    """Move the vectors of a batch's words, (V, d), against the gradient; return the summed loss.
+
+    `squares` are Adagrad's sums of squared gradients, (V,).
+    """
     asked = np.concatenate((batch.members.ravel(), batch.candidates.ravel()))
     chosen, places = np.unique(asked, return_inverse=True)
     split = batch.members.size
@@ -157,13 +155,13 @@ def step(
     ones = np.ones(len(pieces), np.float32)
     # Counts of words in sentences: their product with the word vectors is Eq. 4.
     counts = sparse.csr_matrix((ones, of_piece, bounds), shape=(len(chosen), len(rows)))
-    sums = torch.from_numpy(counts @ state.vectors[rows]).requires_grad_()
+    sums = torch.from_numpy(counts @ vectors[rows]).requires_grad_()
     loss = cross_entropy(sums, local, cosine=cosine)
     (gradient,) = torch.autograd.grad(loss, sums)
     slopes = counts.T @ gradient.numpy()
-    state.squares[rows] += (slopes * slopes).mean(axis=1)
-    slopes /= np.sqrt(state.squares[rows])[:, None] + np.float32(1e-10)
-    state.vectors[rows] -= np.float32(rate) * slopes
+    squares[rows] += (slopes * slopes).mean(axis=1)
+    slopes /= np.sqrt(squares[rows])[:, None] + np.float32(1e-10)
+    vectors[rows] -= np.float32(rate) * slopes
     return loss.item()
 
 
@@ -174,18 +172,23 @@ def learn(
 
     Returns:
         Word vectors, (V, d), and the mean loss of each epoch.
+
+    Raises:
+        InputError: No sentence has a neighbor.
     """
     cosine = name == SIAMESE_CBOW
     compose: Compose = center_predicts_neighbors if cosine else context_predicts_center
-    checkpoint = scratch / "checkpoint.safetensors"
-    state, losses = _resume(checkpoint)
-    if state is None:
-        rng = np.random.default_rng(derive_seed(seed, "vectors"))
-        shape = len(sentences.vocabulary), settings.dimensions
-        state = State(
-            rng.standard_normal(shape, np.float32) * _SPREAD, np.zeros(shape[0], np.float32)
-        )
     each = len(centers_of(sentences.documents))
+    if not each:
+        raise InputError(f"every document of the corpus has one sentence; {name} learns from two")
+    rng = np.random.default_rng(derive_seed(seed, "vectors"))
+    shape = len(sentences.vocabulary), settings.dimensions
+    vectors, losses = rng.standard_normal(shape, np.float32) * _SPREAD, list[float]()
+    squares = np.zeros(shape[0], np.float32)
+    checkpoint = scratch / "checkpoint.safetensors"
+    with suppress(InputError, DamagedError):  # Without a whole checkpoint all is learned again.
+        arrays, _ = read_arrays(checkpoint)
+        vectors, squares, losses = arrays["vectors"], arrays["squares"], arrays["losses"].tolist()
     total, seen = settings.epochs * each, len(losses) * each
     bar: Progress[int] = progress(total, f"Baseline {name}")
     with bar:
@@ -196,38 +199,10 @@ def learn(
             for centers, negatives in steps:
                 batch = compose(sentences.documents, centers, negatives, settings.window)
                 rate = settings.learning_rate * max(1e-4, 1 - seen / total)
-                loss += step(state, sentences, batch, rate, cosine=cosine)
+                loss += step(vectors, squares, sentences, batch, rate, cosine=cosine)
                 seen += len(centers)
                 bar.advance(len(centers))
-            losses.append(loss / max(1, each))
-            arrays = {"vectors": state.vectors, "squares": state.squares}
-            write_arrays(checkpoint, {**arrays, "losses": np.array(losses)})
-    return state.vectors, losses
-
-
-def _resume(path: Path) -> tuple[State | None, list[float]]:
-    """Return what a checkpoint holds; nothing where there is none, or a damaged one."""
-    if not path.is_file():
-        return None, []
-    try:
-        arrays, _ = read_arrays(path)
-    except DamagedError:  # It is learned again.
-        return None, []
-    return State(arrays["vectors"], arrays["squares"]), arrays["losses"].tolist()
-
-
-def fill(run: Run, name: str, settings: NeighborSettings, workspace: Path) -> Mapping[str, Any]:
-    """Learn CBOS or Siamese CBOW from a run's corpus.
-
-    Raises:
-        InputError: No word occurs often enough, or no sentence has a neighbor.
-    """
-    sentences = sentences_of(run, settings, workspace / SCRATCH)
-    if not (sentences.documents[1:] == sentences.documents[:-1]).any():
-        raise InputError(f"{run.path}: every document has one sentence; {name} learns from two")
-    seed = derive_seed(run.settings.seed, "baseline", name)
-    vectors, losses = learn(sentences, name, settings, seed, workspace / SCRATCH)
-    title = f"{name} (k={settings.window}, m={settings.negatives}, {settings.dimensions}-d)"
-    stemmer = stemmer_name(run, settings)
-    WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
-    return {**sentences.summary, "losses": [round(loss, 6) for loss in losses]}
+            losses.append(loss / each)
+            arrays = {"vectors": vectors, "squares": squares, "losses": np.array(losses)}
+            write_arrays(checkpoint, arrays)
+    return vectors, losses

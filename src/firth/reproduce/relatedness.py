@@ -1,24 +1,23 @@
 """Tables of Abdalla et al. (STR-2021), measured on their pairs or on others (`tables.pairs`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from firth.encoders.folder import PretrainedFiles
 from firth.evaluation.baselines import Dice
-from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed
 from firth.evaluation.files import read_pair_file
-from firth.evaluation.metrics import Metric, measure, metric_sample
+from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.sets import ALL, TASKS, EvaluationSet, evaluation_set, load_set, make_folds
 from firth.ratings.design import design_tuples
 from firth.reproduce.averaged import glove
 from firth.reproduce.baselines import BASELINES, stage_of
-from firth.reproduce.features import measure_features, open_pipeline, parse, vectors_of_run
-from firth.reproduce.result import COUNT, Cell, Findings, Request, opened, published
-from firth.reproduce.sun import paper_models
+from firth.reproduce.features import measure_features, open_pipeline, parse
+from firth.reproduce.result import COUNT, Cell, Findings, Request, figure, opened, published
+from firth.reproduce.sun import cross_validated, paper_models
 from firth.run.errors import FirthError, InputError, first_line
 from firth.text.types import Floats, Ints, PairScorer
 from firth.text.words import normal_form, words
@@ -42,7 +41,7 @@ def table2(request: Request) -> Findings:
         if name not in groups and parts:
             groups[name] = np.sort(np.concatenate(parts))
     dice, cells = Dice().similarities(data.pairs), []
-    for name in [*figures, *(name for name in groups if name not in figures)]:
+    for name in dict.fromkeys([*figures, *groups]):
         rows, count = groups.get(name), figures.get(name)
         cells.append(Cell(name, COUNT, None if rows is None else len(rows), count))
         if rows is not None:
@@ -86,25 +85,14 @@ def table3(request: Request) -> Findings:
 
 def table4(request: Request) -> Findings:
     """Correlate what may make sentences related with the scores."""
-    data, figures = _pairs(request), published(_PAPER, "table4")
-    if request.settings.vectors == "run":
-        vectors = vectors_of_run(request.run)
-    else:
-        look_up, _ = glove()
-
-        def vectors(word: str) -> Floats | None:
-            vector = look_up(word)
-            vector = look_up(word.lower()) if vector is None else vector
-            return None if vector is None else np.asarray(vector, np.float64)
-
-    cells = []
-    tokens = parse(open_pipeline(), data)
-    for name, line in measure_features(data, tokens, vectors, seed=request.seed).items():
+    data, figures, cells = _pairs(request), published(_PAPER, "table4"), []
+    (look_up, _), tokens = glove(), parse(open_pipeline(), data)
+    for name, line in measure_features(data, tokens, look_up, seed=request.seed).items():
         rho, pairs = figures.get(name, (None, None))
         cells += [Cell(name, "Spearman", line, rho), Cell(name, COUNT, line.n, pairs)]
     note = (
-        f"Vectors: {request.settings.vectors}; the paper: word2vec of Google News. Its subjects "
-        "and objects are those of an extractor of triples."
+        "Vectors: glove; the paper: word2vec of Google News. Its subjects and objects are those of "
+        "an extractor of triples."
     )
     return cells, [note, *data.notes]
 
@@ -117,9 +105,8 @@ def table5(request: Request) -> Findings:
     for title, name in _HUB.items():
         models |= {f"{title} ({p})": f"baseline:{name}+{p}" for p in ("mean", "max", "cls")}
     if run is not None:
-        trained = [name for name, one in BASELINES.items() if one.trained]
-        models |= {f"{name} of the run": f"baseline:{name}@{run.path}" for name in trained
-                   if run.has(stage_of(name))}  # fmt: skip
+        trained = [name for name, one in BASELINES.items() if one.learn and run.has(stage_of(name))]
+        models |= {f"{name} of the run": f"baseline:{name}@{run.path}" for name in trained}
         models |= {"firth's scorer": str(run.path), **paper_models(run)}
     scorers, notes = opened(models)
     base, tuned = _tuned(request, data, notes)
@@ -127,10 +114,12 @@ def table5(request: Request) -> Findings:
     similarities = {name: one.similarities(data.pairs) for name, one in scorers.items()}
     if CROSS_VALIDATED in tuned:
         similarities[f"{base}, fine-tuned"] = tuned[CROSS_VALIDATED]
-    shown = {row: by_domain(data, values, folds, request.seed)[ALL]
-             for row, values in similarities.items()}  # fmt: skip
-    cells = [Cell(row, "Spearman", one, figures.get(row)) for row, one in shown.items()]
-    cells += [Cell(row, "Spearman", None, rho) for row, rho in figures.items() if row not in shown]
+    shown = {
+        row: by_domain(data, values, folds, request.seed)[ALL]
+        for row, values in similarities.items()
+    }
+    rows = dict.fromkeys([*shown, *figures])
+    cells = [Cell(row, "Spearman", shown.get(row), figures.get(row)) for row in rows]
     return cells, [*notes, *data.notes]
 
 
@@ -140,11 +129,10 @@ def table6(request: Request) -> Findings:
     base, tuned = _tuned(request, data, notes)
     folds = list(make_folds(data, FOLDS, request.seed).values())
     columns = {"Dice": Dice().similarities(data.pairs), **tuned}
-    measured = {
-        name: by_domain(data, values, [*data.subsets.values()] if name == LEFT_OUT else folds,
-                        request.seed)
-        for name, values in columns.items()
-    }  # fmt: skip
+    measured = {}
+    for name, values in columns.items():
+        tests = [*data.subsets.values()] if name == LEFT_OUT else folds
+        measured[name] = by_domain(data, values, tests, request.seed)
     cells = []
     for domain in dict.fromkeys([*figures, *data.subsets]):
         for place, name in enumerate(("Dice", CROSS_VALIDATED, LEFT_OUT)):
@@ -188,15 +176,8 @@ def by_domain(
     figures = {}
     for name, rows in {ALL: np.arange(len(data.rows)), **data.subsets}.items():
         parts = [part for test in tests if len(part := np.intersect1d(test, rows))]
-        samples = [
-            metric_sample(
-                Metric.SPEARMAN,
-                [(data.scores[part], similarities[part])],
-                bootstrap_seed(seed, "relatedness", name, number),
-            )
-            for number, part in enumerate(parts)
-        ]
-        figures[name] = estimate(samples)
+        groups = [(data.scores[part], similarities[part]) for part in parts]
+        figures[name] = figure(Metric.SPEARMAN, groups, seed, "relatedness", name)
     return figures
 
 
@@ -260,28 +241,10 @@ def _tuned(
         plans[LEFT_OUT] = {"leave_out": column}
     tuned = {}
     try:
-        PretrainedFiles.find(base)
-        from firth.train.folds import cross_validate
-
         for kind, plan in plans.items():
-            out = request.models / name.replace("/", "-") / data.name / kind
-            result = cross_validate(
-                base, pairs, out, data_dir=request.data_dir, epochs=request.settings.epochs,
-                seed=request.seed, force=True, **plan,
-            )  # fmt: skip
-            tuned[kind] = np.array(result.report["cosines"]["fine-tuned"], dtype=np.float64)
+            what = f"{data.name}/{kind}"
+            tuned[kind] = cross_validated(request, name, base, what, pairs, **plan)
     except FirthError as error:
         notes.append(f"Nothing was fine-tuned: {first_line(error)}.")
         return "", {}
     return name, tuned
-
-
-TABLES: Mapping[str, tuple[str, Any]] = {
-    "str-table2": ("STR-2021, Table 2: the kinds of pairs", table2),
-    "str-table3": ("STR-2021, Table 3: the annotations", table3),
-    "str-table4": ("STR-2021, Table 4: what makes sentences related", table4),
-    "str-table5": ("STR-2021, Table 5: models, and one that is fine-tuned", table5),
-    "str-table6": ("STR-2021, Table 6: fine-tuning across domains", table6),
-    "str-bins": ("STR-2021, section 4: relatedness within bins of similarity", bins),
-}
-"""Title and measure of each table."""

@@ -1,6 +1,7 @@
 """What a table asks for and what it measures; published figures are data files of this package."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -19,7 +20,7 @@ Figure = Estimate | float | None
 """A measured figure, times 100; a plain number has no interval."""
 COUNT = "n"
 """The column of numbers that are counts."""
-_UNITS = {"K": 1e3, "M": 1e6, "B": 1e9}
+_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,6 @@ class Result:
     title: str
     cells: tuple[Cell, ...]
     notes: tuple[str, ...]
-
-    def find(self, row: str, column: str) -> Cell:
-        """Return a cell; raise `InputError` if there is none."""
-        for cell in self.cells:
-            if (cell.row, cell.column) == (row, column):
-                return cell
-        raise InputError(f"{self.name}: no figure of {row} in {column}")
 
     def text(self) -> str:
         """Return the table and its notes for a screen."""
@@ -147,16 +141,11 @@ def parse_size(text: str, whole: int) -> int | None:
         >>> parse_size("1.5K", whole=10_000), parse_size("10%", whole=10_000)
         (1500, 1000)
     """
-    number, unit = text.strip(), 1.0
-    if number.endswith("%"):
-        number, unit = number[:-1], whole / 100
-    elif number[-1:].upper() in _UNITS:
-        number, unit = number[:-1], _UNITS[number[-1].upper()]
-    try:
-        size = round(float(number) * unit)
-    except (ValueError, OverflowError):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMB%]?)", text.strip().upper())
+    if match is None or not (number := float(match[1])):
         return None
-    return max(1, size) if float(number) > 0 else None
+    unit = whole / 100 if match[2] == "%" else _UNITS[match[2]]
+    return max(1, round(number * unit))
 
 
 def published(paper: str, name: str) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 The ablations and sweeps of the papers change a value here or in the section `paper`.
 """
 
-from typing import Literal
-
 from firth.run.settings import Count, Positive, Section
 
 
@@ -25,16 +23,10 @@ class VectorSettings(Section):
     """Random words for each word."""
 
 
-class NeighborSettings(Section):
+class NeighborSettings(VectorSettings):
     """Word vectors whose sums separate neighboring sentences from random ones."""
 
     stemmed: bool = True
-    """Whether words are reduced to their stems."""
-    min_count: Count = 5
-    """Rarer words are dropped."""
-    vocabulary: Count = 100_000
-    """Most frequent words that are kept."""
-    dimensions: Count = 100
     epochs: Count = 10
     window: Count = 1
     """k, neighbors on each side (the papers: 1)."""
@@ -67,14 +59,10 @@ class TableSettings(Section):
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""
     inference: str = "nli:train"
     """Set or file of natural language inference that Tables 1 and 2 of Sun et al. learn from."""
-    base: str = "transformer"
-    """What the Surrogates of Table 7 and section 5.6 start from, as `paper.surrogate.base`."""
     epochs: Count | None = None
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
     pairs: str = "str-2021"
     """Set or file of rated pairs that the tables of STR-2021 measure."""
-    vectors: Literal["glove", "run"] = "glove"
-    """Word vectors of STR-2021, Table 4: those of the package, or of the run."""
 
 
 class ReproduceSettings(Section):
@@ -86,7 +74,7 @@ class ReproduceSettings(Section):
     siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
     tables: TableSettings = TableSettings()
 
-    def of(self, baseline: str) -> Section:
+    def of(self, baseline: str) -> VectorSettings:
         """Return the settings of a trained baseline, such as `skip-gram`."""
-        section: Section = getattr(self, baseline.replace("-", "_"))
+        section: VectorSettings = getattr(self, baseline.replace("-", "_"))
         return section

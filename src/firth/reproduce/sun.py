@@ -4,7 +4,6 @@ firth's scorer and encoder are rows without a published figure. *Origin* and *Su
 paper's, built by `firth.paper`. What is fine-tuned is kept in the run and reused.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from firth.evaluation.metrics import Metric
 from firth.evaluation.sets import EvaluationSet, load_set, make_folds
 from firth.reproduce.result import Cell, Findings, Request, figure, opened, published
 from firth.run.errors import FirthError, InputError, first_line
-from firth.run.files import write_atomically
+from firth.run.outputs import write_rows
 from firth.run.run import Run
-from firth.text.types import PairScorer
+from firth.text.types import Floats, PairScorer
 
 ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
@@ -38,8 +37,7 @@ def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairSc
     run = request.given
     if run is None:
         return rows
-    rows["tf-idf"] = f"baseline:tfidf@{run.path}"
-    rows[SCORER] = str(run.path)
+    rows |= {"tf-idf": f"baseline:tfidf@{run.path}", SCORER: str(run.path)}
     if run.has(ENCODER):
         rows[OWN_ENCODER] = str(run.folder(ENCODER))
     return rows | paper_models(run)
@@ -96,6 +94,20 @@ def tuned(
     return str(made.path)
 
 
+def cross_validated(
+    request: Request, start: str, encoder: str, what: str, data: str, **plan: Any
+) -> Floats:
+    """Fine-tune an encoder on the other folds of each row, or reuse that; return the cosines."""
+    from firth.train.folds import cross_validate
+
+    out = request.models / start.replace("/", "-") / what
+    made = cross_validate(
+        encoder, data, out, data_dir=request.data_dir, epochs=request.settings.epochs,
+        seed=request.seed, force=True, **plan,
+    )  # fmt: skip
+    return np.array(made.report["cosines"]["fine-tuned"], np.float64)
+
+
 def measured(
     request: Request,
     rows: Mapping[str, str | PairScorer],
@@ -121,7 +133,7 @@ def measured(
         raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
     scorers, missing = opened(rows)
     cells = []
-    for row in [*scorers, *(row for row in figures if row not in scorers)]:
+    for row in dict.fromkeys([*scorers, *figures]):
         paper, columns = figures.get(row, {}), []
         for data in there:
             value = None
@@ -196,21 +208,20 @@ def table2(request: Request) -> Findings:
 def _part(request: Request, size: int) -> Path:
     """Write STSb with fewer training rows into a file; a smaller part is in a larger one."""
     path = request.models.parent / f"sts-b-train-{size}.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with write_atomically(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["sentence1", "sentence2", "score", "split"])
-        for split in ("train", "dev", "test"):
-            data = load_set(f"sts-b:{split}", request.data_dir)
-            data = data.sampled(size, request.seed) if split == "train" else data
-            writer.writerows([*row.texts, row.score, split] for row in data.rows)
+    rows: list[dict[str, Any]] = []
+    for split in ("train", "dev", "test"):
+        data = load_set(f"sts-b:{split}", request.data_dir)
+        data = data.sampled(size, request.seed) if split == "train" else data
+        for row in data.rows:
+            one, two = row.texts
+            rows.append({"sentence1": one, "sentence2": two, "score": row.score, "split": split})
+    write_rows(path, rows, force=True)
     return path
 
 
 def table3(request: Request) -> Findings:
     """Measure models on AFS over ten folds, and starts that learned from the other folds."""
     from firth.train.finetune import joined, load_splits
-    from firth.train.folds import cross_validate
 
     data = joined(load_splits("afs", request.data_dir).values(), "all")
     folds = list(make_folds(data, 10, request.seed).values())
@@ -218,26 +229,21 @@ def table3(request: Request) -> Findings:
     similarities = {row: scorer.similarities(data.pairs) for row, scorer in scorers.items()}
     for start, encoder in starts(request).items():
         for scheme, how in (("10-fold", {"folds": 10}), ("cross-topic", {"leave_out": "subset"})):
-            out = request.models / start.replace("/", "-") / f"afs-{scheme}"
+            name = SURROGATE if start == DISTILLED and scheme == "10-fold" else start
             try:
-                made = cross_validate(
-                    encoder, "afs", out, data_dir=request.data_dir, seed=request.seed,
-                    epochs=request.settings.epochs, force=True, **how,
-                )  # fmt: skip
+                similarities[f"{name}, {scheme}"] = cross_validated(
+                    request, start, encoder, f"afs-{scheme}", "afs", **how
+                )
             except FirthError as error:
                 notes.append(f"Missing: {start}, {scheme} ({first_line(error)}).")
-                continue
-            name = SURROGATE if start == DISTILLED and scheme == "10-fold" else start
-            similarities[f"{name}, {scheme}"] = made.report["cosines"]["fine-tuned"]
 
     figures, cells = published("sun", "table3"), []
-    for row in [*similarities, *(row for row in figures if row not in similarities)]:
+    for row in dict.fromkeys([*similarities, *figures]):
         groups = list(data.subsets.values()) if "cross-topic" in row else folds
         for place, metric in enumerate((Metric.PEARSON, Metric.SPEARMAN)):
             paper, value = figures[row][place] if row in figures else None, None
             if row in similarities:
-                x, y = data.columns(np.asarray(similarities[row], np.float64))
-                parts = [(x[rows], y[rows]) for rows in groups]
+                parts = [(data.scores[rows], similarities[row][rows]) for rows in groups]
                 value = figure(metric, parts, request.seed, data.name)
             cells.append(Cell(row, f"AFS, {metric}", value, paper))
     notes.append("Means over ten folds, for all models; cross-topic: over the three topics.")
