@@ -12,6 +12,8 @@ from firth.search.near import Kind
         ("He saw 10 ships.", "He saw ten ships.", ()),
         ("He saw 10 ships.", "He saw 11 ships.", ("numbers (10, 11)",)),
         ("He saw 10 ships.", "He saw ships.", ()),
+        ("It cost $1.8 billion.", "It cost $8.1 billion.", ("numbers (1.8, 8.1)",)),
+        ("We met an American.", "We met Americans.", ()),
         ("It will improve.", "It will not improve.", ("negation (not)",)),
         ("We met in Bath.", "We met in York.", ("names (bath, york)",)),
         ("Trade will improve.", "Trade worsens.", ("opposites (improve, worsens)",)),

@@ -15,6 +15,7 @@ from firth.model import build
 BROWSER = os.environ.get("FIRTH_BROWSER") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+FOOTER = "Printed for the office of the harbor master."
 EVIL = "<img src=x onerror=document.title='hacked'> ship harbor storm."
 
 
@@ -28,6 +29,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     sync = pytest.importorskip("playwright.sync_api")
     documents = toy_documents(12)
     documents[0] |= {"text": f"{EVIL} {documents[0]['text']}", "title": EVIL}
+    for document in documents:
+        document["text"] += f" {FOOTER}"
     folder = tmp_path_factory.mktemp("web") / "run"
     build(documents, folder, **TOY_SETTINGS)
     with running(folder) as address, sync.sync_playwright() as playwright:
@@ -91,6 +94,18 @@ def test_texts_do_not_act(page: Any) -> None:
     page.wait_for_selector("article")
     assert page.title() != "hacked"
     assert page.locator("main img").count() == 0
+
+
+def test_duplicates_show_their_evidence(page: Any) -> None:
+    """A line of every document is boilerplate; five copies are shown at once, with their place."""
+    page.goto(f"{page.address}/#duplicates?unit=sentence")
+    page.wait_for_selector("ol.hits > li")
+    group = page.locator("ol.hits > li", has_text=FOOTER).first
+    assert group.inner_text().startswith("boilerplate")
+    assert group.locator("> ul > li").count() == 5
+    assert "exact: the same words" in group.locator("> ul > li").first.inner_text()
+    assert group.locator("> ul a").first.get_attribute("href").startswith("#documents?id=doc-")
+    assert "and 6 more" in group.inner_text()
 
 
 @pytest.mark.parametrize("name", ["duplicates?unit=sentence", "documents", "run", "compare"])

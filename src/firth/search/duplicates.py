@@ -119,7 +119,8 @@ class Group:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {**asdict(self), "kind": self.kind.value}
+        members = [asdict(member) | {"evidence": member.evidence} for member in self.members]
+        return {**asdict(self), "members": members, "kind": self.kind.value}
 
 
 @dataclass(frozen=True)

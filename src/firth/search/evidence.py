@@ -138,7 +138,7 @@ class Reader:
             differing.append(_named("numbers", *numbers))
         if bool(one.negations) != bool(two.negations):
             differing.append(_named("negation", one.negations, two.negations))
-        names = one.names.difference(two.words), two.names.difference(one.words)
+        names = self._without(one.names, two), self._without(two.names, one)
         if all(names):
             differing.append(_named("names", *names))
         only = one.stems.keys() - two.stems.keys(), two.stems.keys() - one.stems.keys()
@@ -149,6 +149,12 @@ class Reader:
         if one.names and one.words != two.words and sorted(one.words) == sorted(two.words):
             differing.append("the order of the words")
         return tuple(differing)
+
+    def _without(self, names: frozenset[str], other: _Read) -> frozenset[str]:
+        """Return the names whose stems another text lacks."""
+        some = sorted(names)
+        pairs = zip(some, stems(some, self._stemmer), strict=True)
+        return frozenset(name for name, stem in pairs if stem not in other.stems)
 
     def kind(self, a: str, b: str) -> Kind:
         """Return how near two similar texts are, by their words and what differs.

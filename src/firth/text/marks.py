@@ -78,7 +78,7 @@ _OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$
 _LOWER_CASE_USES = 10
 _CONTRACTED = re.compile(r"\w+n['\u2019]t\b", re.IGNORECASE)
 """A negation at the end of an English verb."""
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NO_NUMBERS = frozenset[str]()
 
@@ -145,11 +145,11 @@ def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> d
 
 
 def numbers_in(text: str, language: str) -> frozenset[str]:
-    """Return the runs of digits of a text, and its numerals from two to twelve.
+    """Return the numbers of a text in digits, and its numerals from two to twelve.
 
     Example:
-        >>> sorted(numbers_in("In 1984 two men paid 1,000 for the B52s.", "en"))
-        ['1000', '1984', '2', '52']
+        >>> sorted(numbers_in("In 1984 two men paid 1,000.50 for the B52s.", "en"))
+        ['1000.50', '1984', '2', '52']
     """
     numbers = _DIGITS.findall(text)
     if numbers and "," in text:

@@ -133,6 +133,17 @@ function line({ text, matches }) {
     summary.replaceChildren(...(target.open ? marked(text, matches) : brief())) }, summary);
 }
 
+/** Show a group of texts that say the same, with the evidence of each; the first five at once. */
+function grouped({ kind, boilerplate, representative, members }) {
+  const place = ({ document, title }) => link("documents", { id: document }, text(title || document));
+  const rows = members.map((member) => make("li", {}, member.kind === "exact" ? null : text(member.text),
+    make("div", { class: "soft small" }, place(member), `; ${member.kind}: ${member.evidence}`)));
+  const rest = rows.splice(5);
+  return make("li", {}, make("strong", {}, boilerplate ? "boilerplate" : kind), " ", text(representative.text),
+    make("div", { class: "soft small" }, place(representative)), make("ul", {}, rows),
+    rest.length ? make("details", {}, make("summary", {}, `and ${rest.length} more`), make("ul", {}, rest)) : null);
+}
+
 /** Show how much of two documents is in each other, and the sentences that match. */
 function aligned({ a, b, coverage_a, coverage_b, copied_a, copied_b, matches, notes }) {
   const percent = (share) => `${Math.round(100 * share)} %`;
@@ -204,12 +215,11 @@ const pages = {
     const body = { unit: query.get("unit") };
     if (query.get("threshold")) body.threshold = Number(query.get("threshold"));
     await show(result, async (progress) => {
-      const { groups } = await ask("/api/duplicates", body, progress);
-      if (!groups.length) return make("p", {}, "No duplicates.");
-      return make("ol", { class: "hits" }, groups.map((group) => make("li", {},
-        make("strong", {}, group.kind), " ", text(group.representative.text ?? group.representative),
-        make("ul", {}, group.members.map((member) => make("li", {}, text(member.text ?? member),
-          make("span", { class: "soft small" }, ` ${number(member.score)}`)))))));
+      const { groups, related, counts, threshold, notes } = await ask("/api/duplicates", body, progress);
+      const listed = (some) => make("ol", { class: "hits" }, some.map(grouped));
+      return [make("p", {}, `${counts.groups} groups, with a similarity of at least ${number(threshold)}. ${notes.join(" ")}`),
+        listed(groups), ...(related.length
+          ? [make("h2", {}, "Related, but they differ in what matters"), listed(related)] : [])];
     });
   },
 
