@@ -96,8 +96,6 @@ class Built:
     """A run that is up to date, and what is worth knowing about it.
 
     Attributes:
-        run: The run.
-        corpus: Counts of what was read.
         stages: Name of each stage → whether this call built it.
         seconds: Wall time of the call.
         comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
@@ -160,7 +158,7 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
         run: The run, with the settings that are asked for. It need not exist.
         documents: As `firth.build` takes them. None reads the inputs of the settings again, or
             keeps the documents that the run has.
-        executor: Runs the shards of stages.
+        executor: Does the work of stages.
 
     Raises:
         ConfigError: The settings name something that does not exist; nothing was built.
@@ -319,10 +317,6 @@ class Status:
     """What a run has, and what to do next.
 
     Attributes:
-        run: Folder of the run.
-        documents: Number of documents.
-        sentences: Number of sentences.
-        held_out: Number of documents that no model learns from.
         newer: Number of sentences that the models have not learned from; below 0 they learned from
             sentences that are gone.
         stages: Name of each stage → `built`, `missing` or `older than the documents`.
@@ -394,15 +388,7 @@ def verify(run: Run) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a build would cost, by a line through a probe of the same documents.
-
-    Attributes:
-        words: Words of the whole input, estimated.
-        probe_words: Words of the probe.
-        seconds: Processor time.
-        peak_mib: Peak memory, in MiB.
-        disk_mib: Size of the run, in MiB.
-    """
+    """What a build would cost, by a line through a probe of so many words of its documents."""
 
     words: int
     probe_words: int

@@ -16,6 +16,7 @@ import firth
 from firth.run import console
 from firth.run.console import (
     WIDTH,
+    Progress,
     complain,
     escaped,
     listening,
@@ -63,7 +64,7 @@ def test_everything_printed_is_escaped(
     say(CLIPBOARD)
     complain(CLIPBOARD)
     note(CLIPBOARD)
-    with progress(4, f"title {CLIPBOARD}") as bar:
+    with Progress(4, f"title {CLIPBOARD}") as bar:
         note(CLIPBOARD)
         bar.advance(1, CLIPBOARD)
     printed = capsys.readouterr()
@@ -107,7 +108,7 @@ def test_a_log_gets_a_line_now_and_then(
 ) -> None:
     """Where standard error is no terminal, before the end."""
     monkeypatch.setattr(console, "monotonic", iter(range(0, 1000, 10)).__next__)
-    with progress(200, "Reading") as bar:
+    with Progress(200, "Reading") as bar:
         for _ in range(3):
             bar.advance(50)
         assert capsys.readouterr().err == "Reading: 100 of 200 (50%), 20 s\n"

@@ -20,7 +20,7 @@ from firth.corpus.read import Given, Inputs, find_inputs, read_given
 from firth.corpus.readers import read_source
 from firth.corpus.siblings import sibling_groups, sketch
 from firth.corpus.store import FILE, Store, Stored, missing_corpus
-from firth.run.console import Progress, note, plural, progress
+from firth.run.console import Progress, note, plural
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.files import fingerprint_value, write_text
@@ -75,11 +75,6 @@ class CorpusSummary:
     replaced: int = 0
     removed: int = 0
     language: str = UNKNOWN
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether the call left the documents as they were."""
-        return not (self.added or self.replaced or self.removed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -168,12 +163,12 @@ def _finished(run: Run) -> Iterator[Store]:
 
 @dataclass(frozen=True, slots=True)
 class Unsplit:
-    """A document that was read, its digest, and whether the store has it already."""
+    """A document that was read; it has the digest of its form where the store has it already."""
 
     document: Document
     language: str
     digest: bytes
-    is_stored: bool
+    form: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -183,8 +178,7 @@ class Splitting:
     def open(self) -> Callable[[list[Unsplit | Problem]], list[Unsplit | Stored | Problem]]:
         """Return what splits a list of documents."""
         return lambda items: [
-            split(item) if isinstance(item, Unsplit) and not item.is_stored else item
-            for item in items
+            split(item) if isinstance(item, Unsplit) and not item.form else item for item in items
         ]
 
 
@@ -213,9 +207,7 @@ def unsplit(document: Document, language: str) -> Unsplit:
     """Return a document with the digest of all that is stored of it, apart from its place."""
     read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
     text = json.dumps([*read, sorted(document.fields.items())], ensure_ascii=False)
-    return Unsplit(
-        document, language, hashlib.blake2b(text.encode(), digest_size=16).digest(), False
-    )
+    return Unsplit(document, language, hashlib.blake2b(text.encode(), digest_size=16).digest())
 
 
 # --- One call ----------------------------------------------------------------------------------
@@ -299,8 +291,7 @@ class _Call:
     def _stage_all(self, done: int) -> None:
         """Stage all items from the `done`th on, in transactions."""
         total = sum(source.size for source in self._given.sources) or None
-        bar: Progress[None] = progress(total, "Reading documents (bytes)")
-        with bar:
+        with Progress(total, "Reading documents (bytes)") as bar:
             lost = [p for p in self._given.left_out if p.reason not in HARMLESS]
             read = self._in_language(read_given(self._given, self._settings, bar.advance))
             shards = _shards(map(self._prepared, islice(chain(lost, read), done, None)))
@@ -337,8 +328,8 @@ class _Call:
         """Look up whether the store has a document: it is not split again then."""
         if isinstance(item, Problem):
             return item
-        read = unsplit(item, self._language)
-        return replace(read, is_stored=self._store.digest_of(item.id) == read.digest)
+        read, (digest, form) = unsplit(item, self._language), self._store.known(item.id)
+        return replace(read, form=form) if digest == read.digest else read
 
     def _stage(self, item: Unsplit | Stored | Problem) -> int:
         """Stage a document or a problem; return the number of characters that were written."""
@@ -354,8 +345,7 @@ class _Call:
 
         if self._whole and store.is_removed(document.id):
             return left_out(Reason.REMOVED, "was removed; firth add brings it back")
-        form = item.form if isinstance(item, Stored) else store.form_of(document.id)
-        if (other := store.staged_id(form)) is not None:
+        if (other := store.staged_id(item.form)) is not None:
             return left_out(Reason.DUPLICATE, f"has the words of {other!r}")
         if store.is_staged(document.id):
             free = f"{document.source}:{document.line}"
@@ -366,7 +356,7 @@ class _Call:
             # The text is not at hand, so the digest follows from the other one.
             digest = hashlib.blake2b(item.digest + free.encode(), digest_size=16).digest()
             item = replace(whole, document=replace(document, id=free, text=""), digest=digest)
-        if store.digest_of(item.document.id) == item.digest:
+        if store.known(item.document.id)[0] == item.digest:
             store.stage_again(item.document, added=not self._whole)
             return 1
         assert isinstance(item, Stored)

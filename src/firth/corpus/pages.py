@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -178,7 +179,7 @@ def _start() -> "subprocess.Popen[str]":
 
 
 def _why(code: int) -> str:
-    if -code == getattr(signal, "SIGXCPU", None):
+    if -code == signal.SIGXCPU:
         return f"reading it took more than {SECONDS} s of processor time"
     return (
         f"the process that read it was lost (exit status {code}): it needed more than "
@@ -207,11 +208,7 @@ def answer(memory: int, seconds: int) -> None:
 
 
 def _limit(memory: int, seconds: int) -> None:
-    """Let what follows use so much more than what was used until here; only POSIX can."""
-    try:
-        import resource
-    except ImportError:
-        return
+    """Let what follows use so much more than what was used until here."""
     size = None
     with contextlib.suppress(OSError):
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -195,15 +195,10 @@ class Store:
         self.database.execute("DELETE FROM meta WHERE name = 'call'")
         self._next = self._first
 
-    def digest_of(self, id: str) -> bytes | None:
-        """Return the digest of the document with an id that readers see."""
-        digest: bytes | None = self._one("SELECT digest FROM documents WHERE id = ?", id)
-        return digest
-
-    def form_of(self, id: str) -> bytes:
-        """Return the normal form's digest of the document with an id that readers see."""
-        form: bytes = self._one("SELECT form FROM documents WHERE id = ?", id)
-        return form
+    def known(self, id: str) -> tuple[bytes, bytes]:
+        """Return digest and form of the document with an id that readers see; empty without one."""
+        query = "SELECT digest, form FROM documents WHERE id = ?"
+        return self.database.execute(query, (id,)).fetchone() or (b"", b"")
 
     def staged_id(self, form: bytes) -> str | None:
         """Return the id of the staged document whose text has a normal form."""

@@ -40,9 +40,7 @@ class Encoder(Protocol):
 class PretrainedEncoder(ABC):
     """An encoder that gives vectors of any length too, which can be normalized.
 
-    Attributes:
-        word_states: None, except in `Normalized`: `StatesOfWords` needs a stemmer.
-        token_states: The function that gives states of tokens; None where the model has none.
+    It has `word_states` only where it is `Normalized`, because `StatesOfWords` needs a stemmer.
     """
 
     name: str
@@ -68,7 +66,7 @@ def unit_singles(rows: Singles) -> Singles:
 class Normalized(PretrainedEncoder):
     """An encoder with each dimension centered and scaled: unit rows of (v - mean) / deviation.
 
-    Mean and deviation are those of each dimension, (d,). The name is by default the encoder's.
+    Mean and deviation are those of each dimension, (d,).
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.probe import probe
 from firth.encoders.transformer import check_loaded, device, has_bfloat16, quietly
-from firth.run.console import Progress, progress, quiet_libraries
+from firth.run.console import Progress, quiet_libraries
 from firth.run.errors import ConfigError, InputError, require
 from firth.run.files import write_atomically
 from firth.run.settings import EncoderSettings
@@ -35,9 +35,7 @@ _BATCH_TOKENS, _BATCH_TOKENS_CPU = 4_096, 1_024
 class LanguageModelEncoder(PretrainedEncoder):
     """Encodes a text as the last layer's state at the end of a prompt.
 
-    Attributes:
-        model, tokenizer: They can be tuned: the weights are float32.
-        bfloat16: Whether matrix products are rounded, which `device()` decides.
+    The weights are float32 and can be tuned; matrix products are rounded where `bfloat16` says so.
     """
 
     def __init__(self, place: PretrainedFiles, settings: EncoderSettings) -> None:
@@ -59,8 +57,7 @@ class LanguageModelEncoder(PretrainedEncoder):
         ids = self.tokens(texts, self._max_tokens)
         states = np.zeros((len(ids), self.dimensions), np.float32)
         most = _BATCH_TOKENS_CPU if self.model.device.type == "cpu" else _BATCH_TOKENS
-        bar: Progress[None]
-        with progress(len(ids), f"Encoding with {self.name}") as bar, torch.inference_mode():
+        with Progress(len(ids), f"Encoding with {self.name}") as bar, torch.inference_mode():
             for some in by_length([len(each) for each in ids], most, len(ids)):
                 states[some] = self.last_states([ids[n] for n in some]).float().cpu().numpy()
                 bar.advance(len(some))

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import few_neighbors
 from firth.corpus.numbered import WordSentences
-from firth.run.console import Progress, progress
+from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.settings import WordSettings, derive_seed
@@ -49,13 +49,7 @@ def learn(
 ) -> tuple[Singles, dict[str, Any]]:
     """Learn the vectors of words, and continue from `scratch` where a training stopped.
 
-    Args:
-        sentences: The corpus.
-        weights: First weight of each word, (V,).
-        settings: Sizes and rates.
-        seed: Decides the first vectors and the order of the pairs.
-        scratch: Folder of the checkpoint.
-        title: Of the progress bar.
+    The seed decides the first vectors and the order of the pairs.
 
     Returns:
         The vectors times their learned weights, (V, d), and a summary.
@@ -78,9 +72,8 @@ def learn(
     adam = RowAdam(table, rates)
     checkpoint = scratch / "checkpoint.safetensors"
     done, losses = _resume(checkpoint, adam)
-    bar: Progress[None]
     quiet = np.errstate(over="ignore", invalid="ignore")  # The loss is checked.
-    with threadpool_limits(1, "blas"), quiet, progress(steps, title) as bar:
+    with threadpool_limits(1, "blas"), quiet, Progress(steps, title) as bar:
         bar.advance(done)
         for step in range(done, steps):
             firsts, seconds = pairs(step)
@@ -130,10 +123,8 @@ def _renumbered(firsts: Runs, seconds: Runs, words: int) -> tuple[Ints, Runs]:
 def contrast(rows: Singles, runs: Runs, temperature: float) -> tuple[float, Singles]:
     """Return the mean cross-entropy of finding the second sentences, and its gradient by the rows.
 
-    Args:
-        rows: Vectors of m words; the last column is the weight, (m, d + 1).
-        runs: The n first sentences, then the n second ones, and a last bound, (2n + 1,).
-        temperature: Divides the cosines.
+    Rows are vectors of m words; the last column is the weight, (m, d + 1). Runs are the n first
+    sentences, then the n second ones, and a last bound, (2n + 1,).
     """
     from scipy import sparse
 
@@ -169,10 +160,7 @@ class RowAdam:
 
     In Adam a row without a gradient still moves in each step, by its fading momentum: by multiples
     of m / √v, which shrinks by the constant β1 / √β2. Here a row moves when it is touched again.
-
-    Attributes:
-        tables: Values, first moments and second moments, (3, V, d).
-        step: Steps that were taken.
+    `tables` holds values, first moments and second moments, (3, V, d).
     """
 
     def __init__(self, table: Singles, rates: npt.NDArray[np.float64]) -> None:
@@ -240,11 +228,6 @@ class Pairs:
 
     Where few sentences have a next one, each sentence of two or more words that is alone in its
     document gives a pair too: two random halves of its words, which differ from epoch to epoch.
-
-    Attributes:
-        neighbors: Number of pairs of neighboring sentences.
-        halves: Number of sentences that give a pair of halves.
-        steps: Batches of an epoch.
     """
 
     def __init__(self, sentences: WordSentences, size: int, seed: int) -> None:

@@ -15,7 +15,7 @@ from firth.encoders.folder import (
     opened,
     plain_json,
 )
-from firth.run.console import Progress, progress
+from firth.run.console import Progress
 from firth.run.errors import InputError, require
 from firth.run.settings import EncoderSettings
 from firth.text.types import Floats, Ints, Singles
@@ -72,8 +72,7 @@ class OnnxEncoder(PretrainedEncoder):
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
         rows: dict[int, Singles] = {}
-        bar: Progress[None]
-        with progress(len(texts), f"Encoding with {self.name}") as bar:
+        with Progress(len(texts), f"Encoding with {self.name}") as bar:
             for numbers, ids, mask in self._batches([self._prompt + text for text in texts]):
                 rows |= zip(numbers, self._vectors(ids, mask), strict=True)
                 bar.advance(len(numbers))

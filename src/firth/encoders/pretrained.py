@@ -125,10 +125,8 @@ def open_run_encoder(run: Run, normalize: Normalization | None = None) -> Encode
 def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
     """Bring the stage up to date; where no model is set, remove an earlier one and return None.
 
-    Args:
-        run: Its corpus is built.
-        tune: Tunes a causal language model on the corpus (`firth.train.adapt`), if `adapt.steps` is
-            not 0.
+    `tune` tunes a causal language model on the corpus (`firth.train.adapt`), unless `adapt.steps`
+    is 0.
     """
     settings = run.settings.encoder
     if settings.model is None:

@@ -22,14 +22,9 @@ _BLOCK = 1 << 19
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % bootstrap percentile interval, all times 100.
+    """A value of n rows with its 95 % bootstrap percentile interval, all times 100.
 
-    Attributes:
-        value: The statistic of the data themselves; None where it is undefined.
-        low: Lower end of the interval; None where there is none.
-        high: Upper end of the interval; None where there is none.
-        n: Number of rows.
-        reason: Why the value is undefined, or "".
+    The value is None where it is undefined, for a reason; low and high where there is no interval.
     """
 
     value: float | None

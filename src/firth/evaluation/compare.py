@@ -47,12 +47,7 @@ FEWEST_QUESTIONS, FEWEST_DOCUMENTS = 100, 10
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers of one model to questions.
-
-    Attributes:
-        questions: The n questions.
-        accuracies: Accuracy of each, in [0, 1], (n,).
-    """
+    """The answers of one model to n questions: the accuracy of each, in [0, 1], (n,)."""
 
     questions: Sequence[Question]
     accuracies: Floats
@@ -235,12 +230,9 @@ def compare_answers(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Answers by document (row) and type (column). Resamples draw documents.
+    """Answers by document (row) and type (column); resamples draw documents.
 
-    Attributes:
-        kinds: Column of each type.
-        asked: Number of questions, (documents, types).
-        right: Sum of their accuracies, (documents, types).
+    There are numbers of questions and sums of their accuracies, (documents, types).
     """
 
     kinds: Mapping[str, int]

@@ -133,7 +133,6 @@ class Evaluation:
     """The results of models on sets.
 
     Attributes:
-        sets: The sets with the scores of each model, without texts.
         notes: Remarks that a reader of the figures needs.
         seed: Seed of the resamples.
         resamples: Number of resamples behind each interval.

@@ -73,10 +73,10 @@ class Row:
     Attributes:
         texts: Two texts; or anchor, positive and negative.
         score: Human score; 0 where there is none.
-        label: Label in lower case, or "".
-        split: `train`, `dev`, `test` or another name that the file gives, or "".
-        subset: Part of the set that the row belongs to, or "".
-        line: Line in the file, from 1; 0 where there is none.
+        label: In lower case.
+        split: `train`, `dev`, `test` or another name that the file gives.
+        subset: Part of the set that the row belongs to.
+        line: Line in the file, from 1.
     """
 
     texts: tuple[str, ...]
@@ -89,12 +89,9 @@ class Row:
 
 @dataclass(frozen=True)
 class PairFile:
-    """The rows of a file.
+    """The rows of a file, in its order.
 
     Attributes:
-        path: The file.
-        content: What the rows are.
-        rows: All rows, in the order of the file.
         columns: Name in the file of each column that was read.
         unlabelled: Number of rows left out because their label is `-`, as in SNLI.
     """

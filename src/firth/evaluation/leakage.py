@@ -27,10 +27,7 @@ THRESHOLD = 0.7
 class CopyFinder:
     """Finds copies and near copies of some texts among any number of sentences.
 
-    Attributes:
-        exact: Normal forms of the texts that have a copy so far.
-        near: Normal forms of the texts that have a near copy so far; some have a copy too.
-
+    `exact` and `near` have the normal forms of texts with a copy, and with a near copy, so far.
     Texts with fewer than `MIN_WORDS` words are not looked for.
 
     Example:

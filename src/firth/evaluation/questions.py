@@ -55,15 +55,9 @@ TOGETHER = (QuestionType.NEXT, QuestionType.DOCUMENT)
 
 @dataclass(frozen=True)
 class Question:
-    """A text and its candidates.
+    """A text of a document, the candidate that should score highest, and at least one other.
 
-    Attributes:
-        type: Type of the question.
-        document: Id of its document.
-        text: The text that is compared with each candidate.
-        answer: The candidate that should score highest.
-        distractors: The other candidates, at least one.
-        same_document: Whether all candidates come from the text's own document.
+    All candidates come from the text's own document where `same_document` says so.
     """
 
     type: QuestionType
@@ -187,10 +181,7 @@ class _Maker:
     ) -> Question | None:
         """Return the question of a sentence; with `pools`, also one that needs other documents.
 
-        Args:
-            start: Number of the sentence.
-            document: Number of its document.
-            pools: Number of a document → the sentences of all documents of its file.
+        They are, by document, the sentences of all documents of its file.
         """
         low, high = np.searchsorted(self._homes, [document, document + 1])
         own = self._usual[low:high]

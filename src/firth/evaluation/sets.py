@@ -31,12 +31,9 @@ class EvaluationSet:
     """The rows of one split of a set.
 
     Attributes:
-        name: Name of the set, such as `sts12`.
-        split: Name of the split, such as `test`.
         rows: Rows with their scores. Labels have become scores: 1 for similar texts, else 0.
         metrics: Metrics that are reported, the usual one first.
         fingerprint: A digest of the rows: texts, scores and subsets.
-        source: Where the rows come from, for messages.
         notes: Remarks that a reader of the results needs.
     """
 
@@ -236,7 +233,6 @@ class Task:
     """A public set.
 
     Attributes:
-        name: Name in commands.
         folder: Folder of `data_dir` that holds its `pairs.tsv` or `triplets.tsv`, or those of a
             substitute with `-substitute` behind its name.
         published: Number of rows of each split, as published.

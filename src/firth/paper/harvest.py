@@ -19,7 +19,7 @@ from scipy import sparse
 from firth.corpus.corpus import Corpus
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import HarvestSettings, PaperSettings
-from firth.run.console import Progress, note, progress
+from firth.run.console import Progress, note
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.files import write_text
@@ -91,7 +91,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
         shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
         left = [(s, file) for s, file in zip(shards, files, strict=True) if not file.is_file()]
-        bar: Progress[int] = progress(len(shards), "Scoring pairs")
+        bar = Progress(len(shards), "Scoring pairs")
         with bar:
             bar.advance(len(shards) - len(left))
             scored = (executor or Local()).map(_Scoring(seen, chosen), (shard for shard, _ in left))

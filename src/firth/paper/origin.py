@@ -15,7 +15,7 @@ from firth.paper.settings import PaperSettings
 from firth.paper.tokens import Generator
 from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import GENERATOR, open_generator, train_generator
-from firth.run.console import Progress, progress
+from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.stage import Outcome
@@ -111,7 +111,7 @@ class Origin:
     def profiles(self, pairs: Sequence[TextPair]) -> Iterator[PairProfile]:
         """Yield the vectors of each pair, in order. C_s of each distinct sentence is built once."""
         sets: dict[str, ContextSet] = {}
-        bar: Progress[int] = progress(len(pairs), "Origin")
+        bar = Progress(len(pairs), "Origin")
         with bar:
             for start in range(0, len(pairs), _BLOCK):
                 block = pairs[start : start + _BLOCK]

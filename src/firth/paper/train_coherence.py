@@ -33,7 +33,7 @@ from firth.paper.coherence import (
 )
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import TokenTable
-from firth.run.console import Progress, note, progress
+from firth.run.console import Progress, note
 from firth.run.errors import InputError
 from firth.run.files import create_mapped, read_json, write_json
 from firth.run.run import Run
@@ -160,7 +160,7 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
     start = read_json(mark) if mark.is_file() and path.is_file() else 0
     shape = (len(table), size)
     vectors: Any = np.load(path, "r+") if start else create_mapped(path, np.float16, shape)
-    bar: Progress[int] = progress(len(table), "Encoding sentences")
+    bar = Progress(len(table), "Encoding sentences")
     with bar, torch.inference_mode():
         bar.advance(start)
         for begin in range(start, len(table), BLOCK):

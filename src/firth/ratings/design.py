@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from firth.ratings.records import SMALLEST, Tuple, write_table
-from firth.run.console import progress
+from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
 from firth.text.types import Ints
@@ -194,7 +194,7 @@ def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[lis
     least = rest * (often + 1) ** 2 + (pairs - rest) * often**2
     cap, patience = often + (rest > 0), 2_000 + _IN_VAIN * size * len(rows)
     tried = last_gain = 0
-    with progress(None, "Separating pairs of items") as bar:
+    with Progress(None, "Separating pairs of items") as bar:
         while table.cost > least and tried < min(_PROPOSALS, last_gain + patience):
             before = table.cost
             suspects = [n for n in range(len(rows)) if table.is_suspect(n, cap)]

@@ -20,7 +20,7 @@ from firth.ratings.sentences import (
     read_synonyms,
     replacements,
 )
-from firth.run.console import progress
+from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.settings import Section, derive_seed
 from firth.text.types import Floats, Ints
@@ -263,7 +263,7 @@ class _Draw:
         edges = np.linspace(0, 1, _BANDS + 1)
         pairs: dict[tuple[int, int], tuple[int, int]] = {}
         lengths = self._bags.lengths
-        with progress(wanted, "Finding partners") as bar:
+        with Progress(wanted, "Finding partners") as bar:
             for first in self._rng.permutation(len(self._bags)).tolist():
                 if len(pairs) >= wanted:
                     break

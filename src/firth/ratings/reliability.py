@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.ratings.answers import Judgements, to_scores
-from firth.run.console import progress
+from firth.run.console import Progress
 from firth.run.settings import derive_seed
 from firth.text.types import Floats
 
@@ -77,7 +77,7 @@ def measure_reliability(
     rng = np.random.default_rng(derive_seed(seed, "bws", "split", 0))
     parts = []
     step = max(1, _BLOCK // (len(judgements) + 2 * len(judgements.items)))
-    with progress(splits, "Splits") as bar:
+    with Progress(splits, "Splits") as bar:
         for start in range(0, splits, step):
             size = min(step, splits - start)
             parts.append(correlate_halves(judgements, draw_halves(judgements, rng, size)))

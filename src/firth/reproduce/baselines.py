@@ -17,7 +17,7 @@ from firth.corpus.numbered import WordSentences, read_sentences
 from firth.encoders.folder import PretrainedFiles
 from firth.reproduce.averaged import WordBag, averaged, glove
 from firth.reproduce.settings import NeighborSettings, ReproduceSettings, VectorSettings
-from firth.run.console import Progress, progress
+from firth.run.console import Progress
 from firth.run.errors import InputError, require
 from firth.run.files import fingerprint_value
 from firth.run.run import Run
@@ -138,7 +138,7 @@ def _learn_vectors(
     )
     counts = zip(sentences.vocabulary, sentences.counts.tolist(), strict=True)
     model.build_vocab_from_freq(dict(counts))
-    bar: Progress[int] = progress(settings.epochs, f"Baseline {name}")
+    bar = Progress(settings.epochs, f"Baseline {name}")
 
     class Again:
         """Sentences that gensim reads once in each epoch."""

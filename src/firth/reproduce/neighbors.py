@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from firth.corpus.numbered import WordSentences
 from firth.reproduce.settings import NeighborSettings
-from firth.run.console import Progress, progress
+from firth.run.console import Progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.settings import derive_seed
@@ -190,7 +190,7 @@ def learn(
         arrays, _ = read_arrays(checkpoint)
         vectors, squares, losses = arrays["vectors"], arrays["squares"], arrays["losses"].tolist()
     total, seen = settings.epochs * each, len(losses) * each
-    bar: Progress[int] = progress(total, f"Baseline {name}")
+    bar = Progress(total, f"Baseline {name}")
     with bar:
         bar.advance(seen)
         for epoch in range(len(losses), settings.epochs):

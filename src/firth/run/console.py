@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import zip_longest
 from time import monotonic
-from typing import Any, Generic, Self, TextIO, TypeVar, overload
+from typing import Any, Self, TextIO, TypeVar
 
 WIDTH = 80
 """Columns that everything printed fits, whatever the terminal, so that output is reproducible."""
@@ -164,11 +164,14 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-class Progress(Generic[T]):
-    """Work whose progress is shown, from `progress`: an iterable, or a block with `advance`."""
+class Progress:
+    """A block of work whose steps are shown: `with Progress(10, "Words") as bar: bar.advance()`.
 
-    def __init__(self, items: Iterable[T], title: str, total: float | None) -> None:
-        self._items, self._title, self._total = items, title, total
+    A terminal shows a bar, a log a line now and then. The total is None where it is unknown.
+    """
+
+    def __init__(self, total: float | None, title: str) -> None:
+        self._total, self._title = total, title
         self._done, self._status = 0.0, ""
         self._task: Any = None
         self._listener: Listener | None = None
@@ -212,30 +215,15 @@ class Progress(Generic[T]):
         elif self._task is not None:
             _display.remove_task(self._task)
 
-    def __iter__(self) -> Iterator[T]:
-        with self:
-            for item in self._items:
-                yield item
-                self.advance()
 
-
-@overload
-def progress(work: float | None, title: str) -> Progress[Any]: ...
-@overload
-def progress(work: Iterable[T], title: str, total: float | None = None) -> Progress[T]: ...
-def progress(
-    work: Iterable[Any] | float | None, title: str, total: float | None = None
-) -> Progress[Any]:
-    """Show the progress of work: a bar in a terminal, a line now and then in a log.
-
-    The work is items to iterate over, or the number of steps of a block, None where it is unknown:
-    `with progress(10, "Words") as bar: bar.advance()`. Items without a length may have a total.
-    """
-    if isinstance(work, int | float) or work is None:
-        return Progress((), title, work)
-    if total is None and isinstance(work, Sized):
-        total = len(work)
-    return Progress(work, title, total)
+def progress(items: Iterable[T], title: str, total: float | None = None) -> Iterator[T]:
+    """Yield items and show their progress; items without a length may have a total."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with Progress(total, title) as bar:
+        for item in items:
+            yield item
+            bar.advance()
 
 
 def _new_display() -> Any:

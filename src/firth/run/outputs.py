@@ -28,19 +28,14 @@ def claim_output(path: str | Path, force: bool = False) -> None:
 
 
 def write_file(
-    path: str | Path, content: str | bytes | Callable[[Path], object], force: bool = False
+    path: str | Path, content: str | Callable[[Path], object], force: bool = False
 ) -> None:
-    """Write a result to a file, and the folders above it.
-
-    The content is text, bytes, or a function that writes the path that it is called with.
-    """
+    """Write a text, or what a function writes to the path that it gets, as a result of a user."""
     path = Path(path)
     claim_file(path, force)
     with _disk_errors(path), write_atomically(path) as partial:
         if isinstance(content, str):
             partial.write_text(content, encoding="utf-8", newline="")
-        elif isinstance(content, bytes):
-            partial.write_bytes(content)
         else:
             content(partial)
 

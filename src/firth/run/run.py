@@ -208,18 +208,12 @@ class Run:
 
     def verify(self) -> dict[str, list[str]]:
         """Read every byte of every stage, and return stage → a line for each problem."""
-        problems = {}
-        for path in sorted(self.path.rglob(MANIFEST)):
-            folder, parts = path.parent, path.parent.relative_to(self.path).parts
-            if not parts or any(part.startswith(".") for part in parts):
-                continue
-            try:
-                manifest = Manifest.read(folder)
-                damage = manifest.damage(folder, bytes_too=True) if manifest else []
-            except DamagedError as error:
-                damage = [str(error)]
-            problems["/".join(parts)] = damage
-        return problems
+        folders = {path.parent.relative_to(self.path) for path in self.path.rglob(MANIFEST)}
+        return {
+            folder.as_posix(): _damage_of(self.path / folder)
+            for folder in sorted(folders)
+            if folder.parts and not any(part.startswith(".") for part in folder.parts)
+        }
 
     def _check(self, stage: Stage, *, bytes_too: bool) -> None:
         """Raise `DamagedError` where a stage is not as it was written."""
@@ -294,12 +288,12 @@ def damage_of_opened() -> DamagedError | None:
 
 
 def _damage_of(folder: Path) -> list[str]:
-    """Return a line for each problem of a stage, whose manifest may be gone by now."""
+    """Return a line for each problem of a stage, of which all bytes are read."""
     try:
         manifest = Manifest.read(folder)
         return manifest.damage(folder, bytes_too=True) if manifest else []
-    except (OSError, DamagedError):
-        return []
+    except (OSError, DamagedError) as error:
+        return [str(error)]
 
 
 def _damaged(folder: Path, damage: Sequence[str], command: str) -> str:

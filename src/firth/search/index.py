@@ -23,7 +23,7 @@ from firth.encoders.encoder import Encoder
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.pretrained import open_encoder
 from firth.encoders.static import ENCODER
-from firth.run.console import Progress, progress
+from firth.run.console import Progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.executor import Executor, Local
 from firth.run.files import (
@@ -248,7 +248,7 @@ class _Writer:
         source = self._sources(earlier[0]) if earlier else np.full(count, -1)
         shards = [np.arange(at, min(at + SHARD, count)) for at in range(first, count, SHARD)]
         texts = (self._corpus.texts(self._sentences[rows[source[rows] < 0]]) for rows in shards)
-        bar: Progress[None] = progress(count, "Index: vectors")
+        bar = Progress(count, "Index: vectors")
         with bar:
             bar.advance(first)
             for rows, encoded in zip(shards, executor.map(work, texts), strict=True):
@@ -280,13 +280,13 @@ class _Writer:
             codes[:, at : at + SHARD] = rotation.codes(vectors[at : at + SHARD]).T
         if isinstance(codes, np.memmap):
             codes.flush()
-        bar: Progress[None] = progress(len(vectors), "Index: words")
+        bar = Progress(len(vectors), "Index: words")
         with bar:
             texts = chain(self._texts(bar), self._titles())
             write_postings(self._folder, self._scratch, texts, self._stemmer)
         np.save(self._folder / _DOCUMENTS, np.stack([self._keys, self.sizes], axis=1))
 
-    def _texts(self, bar: Progress[Any]) -> Iterator[str]:
+    def _texts(self, bar: Progress) -> Iterator[str]:
         for at in range(0, len(self._sentences), SHARD):
             yield from self._corpus.texts(self._sentences[at : at + SHARD])
             bar.advance(min(SHARD, len(self._sentences) - at))

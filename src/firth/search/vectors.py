@@ -86,7 +86,7 @@ def encode_file(
             (work / "rows").open("wb") as vectors,
             write_atomically(work / "ids") as partial,
             partial.open("w", encoding="utf-8") as names,
-            Progress[None]((), "Encoding", None) as bar,
+            Progress(None, "Encoding") as bar,
         ):
             documents = _documents(file)
             while some := list(islice(documents, _SHARD)):

@@ -117,13 +117,8 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
 def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> dict[str, Mark]:
     """Return the lower-case words of a text that are names, numbers or negations.
 
-    A capital at the beginning of a sentence makes no name, unless the word is in `names`. Of
-    *didn't* the word is *didn*.
-
-    Args:
-        text: One or several sentences, with their capitals.
-        language: ISO 639-1 code; `und` knows names and digits only.
-        names: Lower-case words that are names wherever they have a capital (`names_in`).
+    A capital at the beginning of a sentence makes no name, unless the word is in `names` (from
+    `names_in`). Of *didn't* the word is *didn*. The language `und` knows names and digits only.
 
     Example:
         >>> marks = marks_of("The mayor of Bath didn't invite 12 people.", "en")

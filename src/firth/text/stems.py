@@ -11,7 +11,7 @@ word, say little, and count less.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from heapq import nsmallest
@@ -70,26 +70,20 @@ _ODD = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 
 @dataclass(frozen=True, eq=False)
 class CommonGrams:
-    """N-grams that count less than others.
+    """N-grams that count less than others: ascending keys, (n,), and weights below 1, (n,)."""
 
-    Attributes:
-        keys: A number for each, ascending, (n,).
-        weights: Their weights, below 1, (n,).
-    """
-
-    keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
-    weights: Floats = field(default_factory=lambda: np.zeros(0))
+    keys: Keys
+    weights: Floats
 
 
 def gram_table(
     stems: Sequence[str], common: CommonGrams | None = None, pieces: Sequence[str] = ()
 ) -> sparse.csr_matrix:
-    """Return `ngrams` of distinct stems as a matrix: the weight of an n-gram (column) in a stem.
+    """Return the weight of each n-gram (column) in each of some distinct stems.
 
-    Args:
-        stems: Distinct stems.
-        common: N-grams that weigh less than 1.
-        pieces: Parts of words with `<` or `>` where a word begins or ends; further rows.
+    The n-grams of `<stem>` have 3 to 5 characters; `common` ones weigh less than 1. A stem with a
+    digit is one n-gram, because 1984 and 1985 are not similar. Further rows are `pieces` of words,
+    with `<` or `>` where a word begins or ends.
     """
     table, keys = _table([*(f"<{stem}>" for stem in stems), *pieces])
     if common is not None and len(common.keys):
@@ -173,7 +167,7 @@ class Idf:
 
     Attributes:
         frequencies: Number of sentences that have each term.
-        sentences: Number of sentences of the corpus.
+        sentences: Number of all sentences.
         stemmer: Name of the stemmer (`firth.text.words.stems`).
 
     Example:

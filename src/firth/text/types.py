@@ -49,8 +49,7 @@ class CosineScorer:
         texts, left, right = numbered(pairs)
         if not texts:
             return np.empty(0)
-        vectors = np.asarray(self._encode(texts), dtype=np.float64)
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
         cosines: Floats = np.einsum("nd,nd->n", vectors[left], vectors[right])
         return np.clip(cosines, -1.0, 1.0)
 
@@ -112,12 +111,7 @@ def places(groups: Ints) -> Ints:
 
 
 def split_runs(values: Floats, lengths: Ints) -> list[Floats]:
-    """Cut an array into consecutive runs of the given lengths.
-
-    Example:
-        >>> [run.tolist() for run in split_runs(np.array([7.0, 8.0, 2.0]), np.array([2, 0, 1]))]
-        [[7.0, 8.0], [], [2.0]]
-    """
+    """Cut an array into consecutive runs of the given lengths."""
     return [values[start:end] for start, end in pairwise([0, *np.cumsum(lengths).tolist()])]
 
 

@@ -185,12 +185,7 @@ def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
 
 
 def stems(words: Sequence[str], stemmer: str) -> list[str]:
-    """Return the stem of each lower-case word.
-
-    Example:
-        >>> stems(["sailing", "sailed", "sails"], "porter")
-        ['sail', 'sail', 'sail']
-    """
+    """Return the stem of each lower-case word."""
     if stemmer == NO_STEMMER:
         return list(words)
     return list(map(_algorithm(stemmer), words))
@@ -229,12 +224,7 @@ def stemmer_of(language: str) -> str:
 
 
 def language_of(stemmer: str) -> str:
-    """Return the ISO 639-1 language of a stemmer; `und` where it has none.
-
-    Example:
-        >>> language_of("porter"), language_of("none")
-        ('en', 'und')
-    """
+    """Return the ISO 639-1 language of a stemmer; `und` where it has none."""
     return next((language for language, name in _STEMMERS.items() if name == stemmer), UNKNOWN)
 
 

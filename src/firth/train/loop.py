@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from firth.encoders.transformer import device
-from firth.run.console import Progress, note, progress, set_quiet
+from firth.run.console import Progress, note, set_quiet
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically
 from firth.run.run import Run
@@ -139,7 +139,7 @@ def train(
             total += loss.detach()
         return float(total if processes() == 1 else _group().reduce(total, "mean"))
 
-    bar: Progress[int] = progress(schedule.steps, title)
+    bar = Progress(schedule.steps, title)
     with bar:
         bar.advance(start)
         for step in range(start, schedule.steps):
