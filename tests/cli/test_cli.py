@@ -77,17 +77,8 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
     output("duplicates", "--out", "d.jsonl", "-q", cwd=tmp_path)
     output("encode", "docs.jsonl", "--out", "v.npy", "-q", cwd=tmp_path)
     output("report", "--out", "r.html", "-q", cwd=tmp_path)
-    output(
-        "evaluate",
-        "kb",
-        "baseline:dice",
-        "--task",
-        "pairs.tsv",
-        "--out",
-        "e.json",
-        "-q",
-        cwd=tmp_path,
-    )
+    models = "kb", "baseline:dice"
+    output("evaluate", *models, "--task", "pairs.tsv", "--out", "e.json", "-q", cwd=tmp_path)
     compared = output("compare-results", "e.json", "--against", "baseline:dice", cwd=tmp_path)
     assert "kb" in compared
     again = output("build", "-q", cwd=tmp_path)

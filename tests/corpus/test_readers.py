@@ -165,47 +165,6 @@ def test_json_lines_keep_all_good_records(
     assert [(p.line, p.reason) for p in problems] == bad
 
 
-def test_a_named_id_field_must_be_there(tmp_path: Path) -> None:
-    """A misspelt id_field is named, not silently replaced by file and line."""
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"body": "One.", "key": "k1"}\n{"body": "Two.", "id": "2"}\n')
-    documents, problems = read(path, text_field="body", id_field="key")
-    assert [(d.id, d.text) for d in documents] == [("k1", "One.")]
-    assert [(p.line, p.reason) for p in problems] == [(2, Reason.MISSING_FIELD)]
-    assert "'key'" in problems[0].detail
-    assert "'body', 'id'" in problems[0].detail
-
-
-def test_a_break_just_after_a_record_keeps_it(tmp_path: Path) -> None:
-    """The last record is whole though the compressed file is not."""
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(packed(json_lines(["One.", "Two."])[:-1], ".gz")[:-4])
-    documents, problems = read(path)
-    assert [d.text for d in documents] == ["One.", "Two."]
-    assert [(p.line, p.reason) for p in problems] == [(2, Reason.TRUNCATED)]
-
-
-@pytest.mark.parametrize(
-    ("value", "texts", "reasons"),
-    [
-        ([{"text": "One."}, 7, {"text": "Two."}], ["One.", "Two."], [Reason.NOT_AN_OBJECT]),
-        ({"data": [{"text": "One."}], "count": 1}, ["One."], []),
-        ({"text": "One.", "tags": []}, ["One."], []),
-        ({"a": [], "b": []}, [], [Reason.MISSING_FIELD]),
-        ("text", [], [Reason.NOT_AN_OBJECT]),
-    ],
-)
-def test_a_json_file_holds_an_array_or_a_record(
-    tmp_path: Path, value: object, texts: list[str], reasons: list[Reason]
-) -> None:
-    """Line ends mean nothing in it; a bad record loses no other."""
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(value, indent=2))
-    documents, problems = read(path)
-    assert [d.text for d in documents] == texts
-    assert [p.reason for p in problems] == reasons
-
-
 ROWS = [{"subject": "Locked out", "body": "I cannot log in."}, {"subject": "Thanks", "body": None}]
 
 
@@ -232,40 +191,6 @@ def test_a_text_of_several_fields(tmp_path: Path, form: str) -> None:
 
 
 # --- Text --------------------------------------------------------------------------------------
-
-
-def test_a_text_file_is_one_document(tmp_path: Path) -> None:
-    """It is named after its file, whatever its line ends and byte order mark."""
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"\xef\xbb\xbfOne.\r\n\r\nTwo.\r\n")
-    documents, problems = read(path)
-    assert not problems
-    assert [(d.id, d.line, d.text) for d in documents] == [("a.txt", 1, "One.\n\nTwo.")]
-
-
-def test_bad_lines_of_a_text_file_leave_paragraph_borders(tmp_path: Path) -> None:
-    """Only the bad line is lost, and its neighbors are not joined."""
-    lines = [b"One.", b"byte \xff here", b"Two.", b"a \0 NUL", b"Three.", b"x" * 3_000, b"Four."]
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"\n".join(lines))
-    documents, problems = read(path, max_record_bytes=LIMIT)
-    assert [d.text for d in documents] == ["One.\n\nTwo.\n\nThree.\n\nFour."]
-    assert [(p.line, p.reason) for p in problems] == [
-        (2, Reason.INVALID_UTF8),
-        (4, Reason.NUL),
-        (6, Reason.TOO_LONG),
-    ]
-    assert "0xff at position 5" in problems[0].detail
-
-
-@pytest.mark.parametrize("content", [b"", b"\n\n", b" * * *\n"])
-def test_a_text_file_without_words_is_named(tmp_path: Path, content: bytes) -> None:
-    """An empty file is a problem."""
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
-    documents, problems = read(path)
-    assert not documents
-    assert [(p.line, p.reason) for p in problems] == [(1, Reason.EMPTY)]
 
 
 @settings(max_examples=40)
@@ -346,58 +271,74 @@ def test_csv_keeps_all_good_records(
     assert [(p.line, p.reason) for p in problems] == bad
 
 
-@pytest.mark.parametrize("follow", ["plain words", '"quoted, words"', '"two\nlines"'])
-def test_an_open_quote_costs_one_row(tmp_path: Path, follow: str) -> None:
-    """After a quote that is never closed, the rows it would swallow are read after all."""
-    path = tmp_path / "a.csv"
-    path.write_text(f'key,text\n1,First.\n2,"never closed\n3,{follow}\n4,Last one.\n')
-    documents, problems = read(path)
-    assert [d.text for d in documents] == ["First.", follow.strip('"'), "Last one."]
-    assert [(p.line, p.reason) for p in problems] == [(3, Reason.BROKEN_ROW)]
+# --- By hand -----------------------------------------------------------------------------------
+
+LINES = [b"One.", b"byte \xff here", b"Two.", b"a \0 NUL", b"Three.", b"x" * 3_000, b"Four."]
+LONG = [f"{i},Row number {i}." for i in range(500)]
+KEYED = {"text_field": "body", "id_field": "key"}
+BY_HAND: dict[str, tuple[str, bytes, dict[str, str], list[str], list[tuple[int, Reason]]]] = {
+    "a misspelt id is not replaced by the place": (
+        "a.jsonl", b'{"body": "One.", "key": "k1"}\n{"body": "Two.", "id": "2"}\n', KEYED,
+        ["k1:1 One."], [(2, Reason.MISSING_FIELD)],
+    ),
+    "a break just after a record keeps it": (
+        "a.jsonl.gz", packed(json_lines(["One.", "Two."])[:-1], ".gz")[:-4], {},
+        ["a.jsonl.gz:1:1 One.", "a.jsonl.gz:2:2 Two."], [(2, Reason.TRUNCATED)],
+    ),
+    "an array whose line ends mean nothing": (
+        "a.json", b'[{"text":\n"One."}, 7,\n{"text": "Two."}]', {},
+        ["a.json:1:1 One.", "a.json:3:3 Two."], [(2, Reason.NOT_AN_OBJECT)],
+    ),
+    "the only array of an object": (
+        "a.json", b'{"data": [{"text": "One."}], "count": 1}', {}, ["a.json:1:1 One."], [],
+    ),
+    "an object with text": ("a.json", b'{"text": "One.", "tags": []}', {}, ["a.json:1:1 One."], []),
+    "two arrays": ("a.json", b'{"a": [], "b": []}', {}, [], [(1, Reason.MISSING_FIELD)]),
+    "no object": ("a.json", b'"text"', {}, [], [(1, Reason.NOT_AN_OBJECT)]),
+    "a text, whatever its line ends and byte order mark": (
+        "a.txt", b"\xef\xbb\xbfOne.\r\n\r\nTwo.\r\n", {}, ["a.txt:1 One.\n\nTwo."], [],
+    ),
+    "bad lines of a text leave paragraph borders": (
+        "a.txt", b"\n".join(LINES), {}, ["a.txt:1 One.\n\nTwo.\n\nThree.\n\nFour."],
+        [(2, Reason.INVALID_UTF8), (4, Reason.NUL), (6, Reason.TOO_LONG)],
+    ),
+    "an empty file": ("a.txt", b"", {}, [], [(1, Reason.EMPTY)]),
+    "a text without words": ("a.txt", b" * * *\n", {}, [], [(1, Reason.EMPTY)]),
+    **{
+        f"after an open quote, {row} is read after all": (
+            "a.csv", f'key,text\n1,First.\n2,"never closed\n3,{row}\n4,Last.\n'.encode(), {},
+            ["a.csv:2:2 First.", f"a.csv:4:4 {text}", f"a.csv:{end}:{end} Last."],
+            [(3, Reason.BROKEN_ROW)],
+        )
+        for row, text, end in (
+            ("a word", "a word", 5), ('"a, b"', "a, b", 5), ('"two\nlines"', "two\nlines", 6),
+        )
+    },
+    "the search for a closing quote ends": (
+        "a.csv", "\n".join(["key,text", '0,"open', *LONG]).encode(), {},
+        [f"a.csv:{i + 3}:{i + 3} Row number {i}." for i in range(500)], [(2, Reason.TOO_LONG)],
+    ),
+    "a .tsv file has no quoting": (
+        "a.tsv", b'id\ttext\na\t"Yes," he said.\nb\tAn inch is 1".\n', {},
+        ['a:2 "Yes," he said.', 'b:3 An inch is 1".'], [],
+    ),
+    "columns in any order, with any line ends": (
+        "a.csv", b'\xef\xbb\xbf body , key\r\n"One,\r\n\r\ntwo.",k1\r\nThree\rfour.,k2\r\n',
+        KEYED, ["k1:2 One,\n\ntwo.", "k2:5 Three four."], [],
+    ),
+    "no column of text": ("a.csv", b"key,body\n1,One.\n", {}, [], [(1, Reason.MISSING_FIELD)]),
+    "a broken first row": ("a.csv", b'key,"te"xt\n1,One.\n', {}, [], [(1, Reason.BROKEN_ROW)]),
+}  # fmt: skip
 
 
-def test_an_open_quote_in_a_long_file(tmp_path: Path) -> None:
-    """The search for the closing quote ends at max_record_bytes, and nothing else is lost."""
-    path = tmp_path / "a.csv"
-    rows = [f"{i},Row number {i}." for i in range(500)]
-    path.write_text("\n".join(["key,text", '0,"open', *rows]) + "\n")
-    documents, problems = read(path, max_record_bytes=LIMIT)
-    assert [d.text for d in documents] == [f"Row number {i}." for i in range(500)]
-    assert [(p.line, p.reason) for p in problems] == [(2, Reason.TOO_LONG)]
-
-
-def test_tsv_has_no_quoting(tmp_path: Path) -> None:
-    """A quotation mark at the start of a field is text."""
-    path = tmp_path / "a.tsv"
-    path.write_text('id\ttext\ttitle\na\t"Yes," he said.\tT\nb\tAn inch is 1".\t"\n')
-    documents, problems = read(path)
-    assert not problems
-    assert [(d.id, d.text, d.title) for d in documents] == [
-        ("a", '"Yes," he said.', "T"),
-        ("b", 'An inch is 1".', '"'),
-    ]
-
-
-def test_columns_are_known_by_the_first_row(tmp_path: Path) -> None:
-    """Whatever their order and the line ends."""
-    path = tmp_path / "a.csv"
-    path.write_bytes(b'\xef\xbb\xbf body , key\r\n"One,\r\n\r\ntwo.",k1\r\nThree\rfour.,k2\r\n')
-    documents, problems = read(path, text_field="body", id_field="key")
-    assert not problems
-    assert [(d.id, d.line, d.text) for d in documents] == [
-        ("k1", 2, "One,\n\ntwo."),
-        ("k2", 5, "Three four."),
-    ]
-
-
-@pytest.mark.parametrize("header", ["key,body", 'key,"te"xt'])
-def test_a_table_without_a_text_column_is_one_problem(tmp_path: Path, header: str) -> None:
-    """Not one for each of its rows."""
-    path = tmp_path / "a.csv"
-    path.write_text(f"{header}\n1,One.\n2,Two.\n")
-    documents, problems = read(path)
-    assert not documents
-    assert [p.line for p in problems] == [1]
+@pytest.mark.parametrize("case", BY_HAND)
+def test_files_give_these_documents_and_problems(tmp_path: Path, case: str) -> None:
+    """Documents as id, line and text; problems by line."""
+    name, content, given, expected, bad = BY_HAND[case]
+    (tmp_path / name).write_bytes(content)
+    documents, problems = read(tmp_path / name, max_record_bytes=LIMIT, **given)
+    assert [f"{d.id}:{d.line} {d.text}" for d in documents] == expected
+    assert [(p.line, p.reason) for p in problems] == bad
 
 
 # --- Parquet -----------------------------------------------------------------------------------

@@ -154,18 +154,6 @@ def test_intervals_resample_documents() -> None:
     assert other.low != one.low
 
 
-def test_a_model_is_not_better_than_itself() -> None:
-    """The paired difference is exactly 0, and so is its interval."""
-    asked = questions()
-    given = answer(random_scores(1), asked)
-    compared = compare_answers({"a": given, "b": given})
-    for differences in compared.differences.values():
-        for one in differences.values():
-            assert (one.value, one.low, one.high) == (0.0, 0.0, 0.0)
-    (verdict,) = compared.verdicts()
-    assert "no significant difference" in verdict
-
-
 @pytest.mark.parametrize("against", ["good", "bad"])
 def test_verdicts_name_the_better_model(against: str) -> None:
     """Whichever is the reference; the difference has the sign that belongs to it."""

@@ -3,11 +3,10 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from firth.corpus.build import build_corpus
@@ -23,9 +22,9 @@ from firth.evaluation.questions import (
 )
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from firth.text.words import normal_form, words
+from firth.text.words import normal_form
 
-Ints = npt.NDArray[np.int64]
+Asked = Callable[..., list[Question]]
 _PLACE = re.compile(r"The (\w+) came to place number (\d+)")
 
 
@@ -41,69 +40,36 @@ def place(text: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-class FakeCorpus:
-    """Documents of paragraphs of so many sentences; each mapping is one file."""
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., list[Question]]:
+    """Ask about files of documents, each with paragraphs of so many sentences."""
 
-    def __init__(self, *files: dict[str, list[int]]) -> None:
-        self._ids: list[str] = []
-        self._texts: list[str] = []
-        self._files: list[int] = []
-        documents, paragraphs = [0], [0]
-        for file, by_name in enumerate(files):
+    def asked(*files: dict[str, list[int]], most: int = 2_000, **corpus: object) -> list[Question]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for number, by_name in enumerate(files):
+            lines = []
             for name, sizes in by_name.items():
-                self._ids.append(name)
-                self._files.append(file)
-                self._texts += [sentence(name, number) for number in range(sum(sizes))]
-                paragraphs += [paragraphs[-1] + end for end in np.cumsum(sizes).tolist()]
-                documents.append(len(self._texts))
-        self.document_bounds, self.paragraph_bounds = np.array(documents), np.array(paragraphs)
-        self.word_counts = np.array([len(words(text)) for text in self._texts], np.int32)
+                numbers = iter(range(sum(sizes)))
+                paragraphs = [[sentence(name, next(numbers)) for _ in range(n)] for n in sizes]
+                text = "\n\n".join(map(" ".join, paragraphs))
+                title = "" if name == "cow" else f"About the {name}"
+                lines.append(json.dumps({"id": name, "title": title, "text": text}))
+            folder.mkdir(exist_ok=True)
+            (folder / f"{number}.jsonl").write_text("\n".join(lines))
+        values = {"corpus": {"held_out_fraction": 0.0, **corpus},
+                  "questions": {"questions": most, "distractors": 9}}  # fmt: skip
+        run = Run.create(folder / "run", parse_settings(values, "test"))
+        build_corpus(run, tuple(sorted(map(str, folder.glob("*.jsonl")))))
+        return make_questions(Corpus.open(run), run.settings)
 
-    @property
-    def n_documents(self) -> int:
-        return len(self._ids)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def text(self, i: int) -> str:
-        return str(self._texts[i])
-
-    def texts(self, indices: Sequence[int]) -> list[str]:
-        return [self._texts[i] for i in indices]
-
-    def document_of(self, sentences: Ints) -> Ints:
-        return np.searchsorted(self.document_bounds, sentences, side="right") - 1
-
-    def paragraph_of(self, sentences: Ints) -> Ints:
-        return np.searchsorted(self.paragraph_bounds, sentences, side="right") - 1
-
-    def document_ids(self) -> list[str]:
-        return self._ids
-
-    def document_titles(self) -> list[str]:
-        return ["" if name == "cow" else f"About the {name}" for name in self._ids]
-
-    def source_numbers(self) -> Ints:
-        return np.array(self._files)
-
-
-def asked(
-    *files: dict[str, list[int]], most: int = 2_000, seed: int = 13, **corpus: object
-) -> list[Question]:
-    """The questions about documents, each with 9 distractors."""
-    values = {
-        "seed": seed, "corpus": corpus, "questions": {"questions": most, "distractors": 9}
-    }  # fmt: skip
-    found = make_questions(FakeCorpus(*files), parse_settings(values, "test"))  # type: ignore[arg-type]
-    return of_type(found, QuestionType.NEXT)
+    return asked
 
 
 def of_type(questions: Sequence[Question], kind: QuestionType) -> list[Question]:
     return [question for question in questions if question.type is kind]
 
 
-def test_next_sentences() -> None:
+def test_next_sentences(asked: Asked) -> None:
     """The answer follows in the same paragraph; distractors are distinct sentences of the document
     that are not near."""
     questions = of_type(asked({"ship": [5] * 9, "cow": [3, 1, 40]}), QuestionType.NEXT)
@@ -119,18 +85,19 @@ def test_next_sentences() -> None:
         assert question.same_document
 
 
-def test_sentences_of_unusual_length_are_not_asked_about() -> None:
+def test_sentences_of_unusual_length_are_not_asked_about(asked: Asked) -> None:
     """With other limits of the corpus there are no questions."""
     assert asked({"ship": [40]})
     assert not asked({"ship": [40]}, max_words=7)
     assert not asked({"ship": [40]}, min_words=12)
 
 
-def test_questions_about_a_document_do_not_depend_on_others() -> None:
+def test_questions_about_a_document_do_not_depend_on_others(asked: Asked) -> None:
     """Next to other documents, it has the questions that it has alone, or the first of them."""
 
     def ours(questions: Sequence[Question]) -> list[tuple[str, tuple[str, ...]]]:
-        return [(q.text, q.distractors) for q in questions if q.document == "ship"]
+        of_ship = [q for q in of_type(questions, QuestionType.NEXT) if q.document == "ship"]
+        return [(q.text, q.distractors) for q in of_ship]
 
     alone = ours(asked({"ship": [120]}))
     several = {"cow": [40], "ship": [120], "tree": [30]}
@@ -140,9 +107,10 @@ def test_questions_about_a_document_do_not_depend_on_others() -> None:
     assert len(few) == 4
 
 
-def test_long_documents_do_not_dominate() -> None:
+def test_long_documents_do_not_dominate(asked: Asked) -> None:
     """Of limited questions each document has as many as any other, or all that it gives."""
-    questions = asked({"ship": [400], "cow": [60], "tree": [20]}, most=100)
+    files = {"ship": [400], "cow": [60], "tree": [20]}
+    questions = of_type(asked(files, most=100), QuestionType.NEXT)
     counts = Counter(question.document for question in questions)
     assert counts["tree"] == 19
     assert counts["ship"] + counts["cow"] == 81
@@ -150,7 +118,7 @@ def test_long_documents_do_not_dominate() -> None:
 
 
 @pytest.mark.parametrize("most", [5, 20, 70])
-def test_questions_are_spread_evenly_over_a_document(most: int) -> None:
+def test_questions_are_spread_evenly_over_a_document(asked: Asked, most: int) -> None:
     """No stretch without a question is much longer than the average."""
     questions = of_type(asked({"ship": [400]}, most=most), QuestionType.NEXT)
     places = sorted(place(question.text)[1] for question in questions)
@@ -158,7 +126,7 @@ def test_questions_are_spread_evenly_over_a_document(most: int) -> None:
     assert max(np.diff([0, *places, 400])) <= 2.7 * 400 / most
 
 
-def test_short_documents_borrow_distractors() -> None:
+def test_short_documents_borrow_distractors(asked: Asked) -> None:
     """Where questions are few, from documents of the file, then from any, and the questions say
     so. Where there are enough, none do."""
     short = {f"short{letter}": [6] for letter in "abcdefgh"}
@@ -172,17 +140,15 @@ def test_short_documents_borrow_distractors() -> None:
         assert all(abs(at - number) >= MIN_GAP for other, at in others if other == name)
         if name in short:
             assert {other for other, _ in others} <= set(short)
-    many = asked(short, {"cow": [FEW + 20]})
+    many = of_type(asked(short, {"cow": [FEW + 20]}), QuestionType.NEXT)
     assert len(many) > FEW
     assert all(question.same_document for question in many)
 
 
-def test_titles_and_siblings() -> None:
+def test_titles_and_siblings(asked: Asked) -> None:
     """The answer comes from the document of the title or sentence, distractors from others."""
     names = [f"ship{chr(97 + n)}" for n in range(14)]
-    corpus = FakeCorpus({"cow": [12], **{name: [12] for name in names}})
-    settings = parse_settings({"questions": {"distractors": 9, "questions": 100}}, "test")
-    questions = make_questions(corpus, settings)  # type: ignore[arg-type]
+    questions = asked({"cow": [12], **{name: [12] for name in names}}, most=100)
     titles = of_type(questions, QuestionType.TITLE)
     assert sorted(question.document for question in titles) == names  # the cow has no title
     for question in titles:
@@ -199,8 +165,7 @@ def test_titles_and_siblings() -> None:
         others = {place(text)[0] for text in question.distractors}
         assert question.document not in others
         assert len(question.distractors) == 9
-    alone = make_questions(FakeCorpus({"ship": [40]}), settings)  # type: ignore[arg-type]
-    assert {question.type for question in alone} == {QuestionType.NEXT}
+    assert {question.type for question in asked({"ship": [40]})} == {QuestionType.NEXT}
 
 
 def test_the_stage_stores_what_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

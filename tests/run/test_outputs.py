@@ -30,12 +30,12 @@ def write(out: Path, text: str = "one", force: bool = False, **settings: Any) ->
 
 
 def test_a_file_is_written_once_and_replaced_with_force(tmp_path: Path) -> None:
-    """From text, bytes or a function; folders above it are made."""
+    """From text or a function; folders above it are made."""
     path = tmp_path / "new" / "result.txt"
     claim_output(path)
     write_file(path, "é\r\n")
     assert path.read_bytes() == "é\r\n".encode()
-    for content in ("text", b"text", lambda partial: partial.write_text("text")):
+    for content in ("text", lambda partial: partial.write_text("text")):
         with pytest.raises(InputError, match="--force"):
             write_file(path, content)
         write_file(path, content, force=True)

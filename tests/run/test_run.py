@@ -11,7 +11,14 @@ import pytest
 from filelock import FileLock
 from pydantic import Field
 
-from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.errors import (
+    ConfigError,
+    DamagedError,
+    InputError,
+    MissingExtraError,
+    MissingStageError,
+    require,
+)
 from firth.run.run import CONFIG, Run, damage_of_opened, opened_with
 from firth.run.settings import Count, Section, Settings
 from firth.run.stage import Stage
@@ -299,3 +306,16 @@ def test_opening_a_run_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_an_optional_library_is_imported_or_its_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that is there and lacks another one is not reported as missing itself."""
+    assert require("json", "torch", "x").loads("1") == 1
+    with pytest.raises(MissingExtraError, match=r"An encoder needs .* 'firth\[onnx\]'"):
+        require("no_such_library.part", "onnx", "An encoder")
+    (tmp_path / "half_installed.py").write_text("import no_such_library")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        require("half_installed", "onnx", "An encoder")
