@@ -1,7 +1,6 @@
 """Tiny models of every kind, made here: none of them is downloaded."""
 
 import json
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,55 +9,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firth.corpus.build import build_corpus
-from firth.corpus.tokenizer import build_tokenizer
-from firth.encoders.words import build_words
 from firth.run.run import Run
-from firth.run.settings import parse_settings
 
-TOPICS = {
-    "sea": ["ship", "harbor", "wave", "sailor", "storm", "sail", "captain", "anchor", "island"],
-    "farm": ["farmer", "field", "wheat", "plow", "cow", "barn", "harvest", "tractor", "seed"],
-    "court": ["judge", "lawyer", "trial", "jury", "witness", "verdict", "appeal", "court", "law"],
-}
-VERBS = ["saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared"]
 TEXTS = [
     "The ship sailed.",
     "",
     "A judge left the court near the old red barn, and the sailor followed the cow.",
     "a",
 ]
-
-
-def documents(count: int = 30) -> list[str]:
-    """Return documents of one topic each, of some fifteen sentences."""
-    rng, texts = random.Random(5), []
-    for number in range(count):
-        nouns = list(TOPICS.values())[number % len(TOPICS)]
-        sentences = []
-        for _ in range(rng.randint(9, 15)):
-            one, two, three = rng.sample(nouns, 3)
-            sentences.append(f"The {one} {rng.choice(VERBS)} the {two} near the {three}.")
-        texts.append(" ".join(sentences))
-    return texts
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a corpus, its tokenizer and its word vectors. Do not change it."""
-    settings = {"words": {"dimensions": 12, "epochs": 4, "batch": 32, "min_count": 2}}
-    run = Run.create(tmp_path_factory.mktemp("built") / "run", parse_settings(settings, "test"))
-    build_corpus(run, documents())
-    build_tokenizer(run)
-    build_words(run)
-    return run.path
+KNOWN = """
+ship harbor wave sailor storm sail captain anchor island farmer field wheat plow cow barn harvest
+tractor seed judge lawyer trial jury witness verdict appeal court law saw met left found watched
+reached followed praised feared the a . red
+"""
+"""Words that the tokenizer of the tiny models has."""
 
 
 @pytest.fixture
-def words_run(built: Path, tmp_path: Path) -> Run:
-    """A copy of the run."""
-    shutil.copytree(built, tmp_path / "run")
-    return Run.open(tmp_path / "run")
+def words_run(toy_copy: Path) -> Run:
+    """A copy of the toy run, which has word vectors."""
+    return Run.open(toy_copy)
 
 
 @pytest.fixture(scope="session")
@@ -69,8 +39,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    known = {noun for nouns in TOPICS.values() for noun in nouns} | {*VERBS, "the", "a", ".", "red"}
-    vocabulary = {token: i for i, token in enumerate([*specials, *sorted(known)])}
+    vocabulary = {token: i for i, token in enumerate([*specials, *sorted(KNOWN.split())])}
     tokenizer: Any = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -51,12 +51,6 @@ def test_states_are_pooled_as_the_folder_says(
     assert (encoder.dimensions, encoder.name) == (16, model.name)
 
 
-def test_another_pooling_is_refused(tiny_onnx: Path, edited: Edited) -> None:
-    model = edited(tiny_onnx, POOLING, lambda _: {"pooling_mode": ["mean", "cls"]})
-    with pytest.raises(InputError, match="can do mean and cls"):
-        open_encoder(str(model))
-
-
 def test_no_vector_depends_on_the_other_texts(
     tiny_onnx: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,10 +102,21 @@ def test_long_texts_are_cut_where_the_model_ends(tiny_onnx: Path, edited: Edited
     assert np.abs(np.diff(open_encoder(str(tiny_onnx)).encode([long, short]), axis=0)).max() > 1e-3
 
 
-def test_a_module_that_the_file_lacks_is_refused(tiny_onnx: Path, edited: Edited) -> None:
-    modules = [{"type": "sentence_transformers.models.Dense", "path": ""}]
-    with pytest.raises(InputError, match="its module Dense is not in the ONNX file"):
-        open_encoder(str(edited(tiny_onnx, "modules.json", lambda _: modules)))
+DENSE = [{"type": "sentence_transformers.models.Dense", "path": ""}]
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "message"),
+    [
+        (POOLING, {"pooling_mode": ["mean", "cls"]}, "can do mean and cls"),
+        ("modules.json", DENSE, "its module Dense is not in the ONNX file"),
+    ],
+)
+def test_what_onnx_cannot_do_is_refused(
+    tiny_onnx: Path, edited: Edited, file: str, value: object, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        open_encoder(str(edited(tiny_onnx, file, lambda _: value)))
 
 
 def test_a_file_and_a_folder_called_onnx_are_found(tiny_onnx: Path, tmp_path: Path) -> None:

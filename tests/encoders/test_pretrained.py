@@ -129,4 +129,4 @@ print(open_run_encoder(run).dimensions)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["(1,", "512)", "6"]
+    assert done.stdout.split() == ["(1,", "32)", "6"]

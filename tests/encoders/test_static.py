@@ -197,14 +197,3 @@ def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_p
         vectors = StaticEncoder.open(tmp_path / str(dimensions)).raw(texts).astype(np.float64)
         errors.append(np.sqrt(np.mean((cosines(vectors) - expected) ** 2)))
     assert errors[1] < min(errors[0], 0.05)
-
-
-def test_equal_requests_give_equal_bytes(words_run: Run, tmp_path: Path) -> None:
-    space = WordSpace.load(words_run.folder(WORDS))
-    for name in ("one", "two"):
-        build_static(words_run, space, 0.5, tmp_path / name)
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == ["config_sentence_transformers.json", "model.safetensors", "modules.json",
-                     "tokenizer.json"]  # fmt: skip
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

@@ -58,13 +58,13 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
 
 def test_the_stage_learns_from_the_corpus(words_run: Run) -> None:
     """Words of one topic are similar; the request is the corpus and its settings."""
-    run = words_run
+    assert build_words(words_run).reused
+    run = words_run.changed({"words": {"dimensions": 12, "epochs": 8, "batch": 32}})
     outcome = build_words(run)
-    assert outcome.reused
+    assert not outcome.reused
     learned = WordSpace.load(run.folder(WORDS))
-    assert learned.dimensions == run.settings.words.dimensions
+    assert learned.dimensions == 12
     assert learned.idf.frequencies["the"] == max(learned.idf.frequencies.values())
     ship, storm, cow = learned.directions(["ship", "storm", "cow"])
     assert ship @ storm > ship @ cow
     assert outcome.manifest.summary["neighbors"] > 100
-    assert not build_words(run.changed({"words": {"dimensions": 6}})).reused

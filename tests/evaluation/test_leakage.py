@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from firth.corpus.build import build_corpus
 from firth.evaluation import leakage
 from firth.evaluation.files import Row
-from firth.evaluation.leakage import CopyFinder, without_copies
+from firth.evaluation.leakage import find_copies, without_copies
 from firth.evaluation.metrics import CORRELATIONS
 from firth.evaluation.sets import evaluation_set
 from firth.run.run import Run
@@ -62,13 +62,11 @@ def test_nothing_is_missed_and_nothing_invented(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leakage, "MIN_WORDS", 3)
         patch.setattr(leakage, "THRESHOLD", threshold)
-        finder = CopyFinder(texts)
-        for sentence in sentences:
-            finder.read([sentence])
+        exact, near = find_copies(texts, sentences)
     long = [one for one in map(normal_form, sentences) if len(one.split()) >= 3]
     wanted = {one for one in map(normal_form, texts) if len(one.split()) >= 3}
-    assert finder.exact == wanted & set(long)
-    assert finder.near == {
+    assert exact == wanted & set(long)
+    assert near == {
         form
         for form in wanted
         if any(one != form and jaccard(form, one) >= threshold - 1e-9 for one in long)

@@ -19,6 +19,7 @@ A, B = "The ship saw the harbor.", "A boat left the storm."
 def test_similarity_has_the_shapes_of_sentence_transformers(toy_folder: Path) -> None:
     """Two texts give a number, lists give all pairs, and the order of texts does not matter."""
     model = firth.load(toy_folder)
+    assert "40 documents" in repr(model)
     matrix = model.similarity([A, B], [A, B, "The cow."])
     assert isinstance(model.similarity(A, B), float)
     assert matrix.shape == (2, 3)
@@ -122,18 +123,6 @@ def test_two_builds_are_equal(toy_folder: Path, tmp_path: Path) -> None:
     assert len(names) >= 7
     for name in names:
         assert (tmp_path / "other" / name).read_bytes() == (toy_folder / name).read_bytes()
-
-
-def test_documents_may_be_texts_and_frames(tmp_path: Path) -> None:
-    """Lists of texts, records and data frames give the same corpus as far as they say the same."""
-    pandas = pytest.importorskip("pandas")
-    records = toy_documents(12)
-    settings = {**TOY_SETTINGS, "corpus": {"held_out_fraction": 0.0}}
-    one = firth.build(records, tmp_path / "one", **settings)
-    two = firth.build(pandas.DataFrame(records), tmp_path / "two", **settings)
-    three = firth.build([record["text"] for record in records], tmp_path / "three", **settings)
-    assert one.similarity(A, B) == two.similarity(A, B) == pytest.approx(three.similarity(A, B))
-    assert "12 documents" in repr(three)
 
 
 def test_the_core_needs_no_heavy_library(tmp_path: Path) -> None:

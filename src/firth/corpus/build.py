@@ -55,12 +55,9 @@ class CorpusSummary:
 
     Attributes:
         documents: Documents in the store, the held-out ones included.
-        held_out: Documents that no model learns from.
-        sentences, words: Of all documents.
         skipped: Reason → records, files and folders whose text is lost.
         noted: Reason → records that are used without their date or id.
         duplicates: Documents that were left out, because the words of another one are the same.
-        added, replaced, removed: Documents by what the call did.
         language: ISO 639 code of the language in which the texts are read.
     """
 
@@ -119,7 +116,6 @@ def add_documents(run: Run, inputs: Inputs) -> CorpusSummary:
     """Add documents, or replace those with the same id: all of them or none.
 
     Raises:
-        MissingStageError: The run has no corpus.
         InputError: The inputs cannot be used, or hold no document. The store is as before.
     """
     given = find_inputs(inputs, run.path)
@@ -131,7 +127,6 @@ def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
     """Remove documents by id: all of them or none. `build_corpus` does not bring them back.
 
     Raises:
-        MissingStageError: The run has no corpus.
         InputError: An id is unknown, and was not removed before. Nothing is removed then.
     """
     with run.locked(), _finished(run) as store, store.transaction():

@@ -42,14 +42,7 @@ _CONDITIONS = {"learn": "part = 0", "held-out": "part = 1", "all": "1"}
 class Context:
     """The neighbors of a sentence in its document, c = (c_<, c_>) (Sun et al. 2022, §3.2).
 
-    Attributes:
-        left: c_<, the sentences before it, in reading order.
-        right: c_>, the sentences after it, in reading order.
-
-    Example:
-        >>> context = Context(("It rained all night.",), ("We stayed at home.",))
-        >>> context.filled("The streets were flooded.")
-        'It rained all night. The streets were flooded. We stayed at home.'
+    They are in reading order.
     """
 
     left: tuple[str, ...]
@@ -72,17 +65,6 @@ class Corpus:
         keys: int64, (n_documents,), ascending: key of each document. Under a key, content never
             changes.
         document_bounds: int64, (n_documents+1,): document d is sentences[bounds[d]:bounds[d+1]].
-
-    Example:
-        >>> from firth.corpus.build import build_corpus
-        >>> import tempfile
-        >>> run = Run.create(tempfile.mkdtemp())
-        >>> _ = build_corpus(run, ["It rained all day. We stayed in. We read books."])
-        >>> corpus = Corpus.open(run)
-        >>> len(corpus), corpus.text(1)
-        (3, 'We stayed in.')
-        >>> corpus.contexts([1])
-        [Context(left=('It rained all day.',), right=('We read books.',))]
     """
 
     def __init__(self, path: Path, part: Part) -> None:

@@ -82,8 +82,7 @@ def read_sentences(
     Memory holds the distinct words and the documents' files. Files in `scratch` hold four bytes for
     each word, and twenty for each sentence.
 
-    The settings `min_count` and `vocabulary` say which stems are kept. The language of the corpus
-    chooses the stemmer where none is named, such as `none`.
+    The language of the corpus chooses the stemmer where none is named, such as `none`.
     """
     corpus, stemmer = Corpus.open(run), stemmer or stemmer_of(Corpus.open(run).language)
     scratch.mkdir(parents=True, exist_ok=True)

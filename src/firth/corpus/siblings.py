@@ -31,13 +31,7 @@ def sketch(words: Iterable[str]) -> bytes:
 
 
 def sibling_groups(sketches: Sequence[bytes]) -> Ints:
-    """Return the number of each document's group, (n,); most groups have one document.
-
-    Example:
-        >>> one, two = (f"{word} unlike any other story" for word in ("this", "that"))
-        >>> sibling_groups([sketch(text.split()) for text in (one, two, "something else")])
-        array([0, 0, 1])
-    """
+    """Return the number of each document's group, (n,); most groups have one document."""
     n = len(sketches)
     sizes = np.array([len(each) // 4 for each in sketches], np.int64)
     hashes, columns = np.unique(np.frombuffer(b"".join(sketches), "<u4"), return_inverse=True)

@@ -56,13 +56,11 @@ class Stored:
     """What is stored of a document, apart from its key.
 
     Attributes:
-        document: As it was read; its text may be empty.
         digest: Digest of everything that was read, and of how it is split.
         form: Digest of the text's normal form: documents with equal ones are duplicates.
         text: The sentences, joined by line feeds.
         counts: Words of each sentence, as little-endian uint16.
         paragraphs: End of each paragraph in sentences, as little-endian uint32.
-        sentences, words: Numbers of both.
         sketch: Sketch of the words (`firth.corpus.siblings`).
     """
 

@@ -70,7 +70,6 @@ class PretrainedFiles:
 
     Attributes:
         model: Absolute path of a folder or file, or a name on the hub.
-        folder: The folder of its files.
         file: The GGUF or ONNX file with the weights, relative to `folder`; None for safetensors.
     """
 

@@ -38,9 +38,7 @@ class WordSpace:
     """Vectors of stems that a corpus taught, and how many of its sentences have each stem.
 
     Attributes:
-        vocabulary: The stems that have a learned vector.
         vectors: float32, (V, d); the learned weight of a stem is part of its vector.
-        idf: Counts of sentences, and the name of the stemmer.
         prior_count: k, the number of sentences at which a learned vector is halved in variance.
     """
 

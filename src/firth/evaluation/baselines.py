@@ -27,16 +27,10 @@ PREFIX = "baseline:"
 
 
 def open_baseline(name: str, run: str | Path | Run | None = None) -> PairScorer:
-    """Open a baseline.
+    """Open a baseline: `dice`, `tfidf` or `ngrams`.
 
-    Args:
-        name: `dice`, `tfidf` or `ngrams`.
-        run: Run whose corpus gives word counts and language. By default both are those of the
-            distinct texts that are scored in one call.
-
-    Example:
-        >>> open_baseline("dice").similarities([("A ship sailed.", "The ship sailed.")]).round(2)
-        array([0.67])
+    A run gives word counts and language. By default both are those of the distinct texts that are
+    scored in one call.
     """
     if name not in BASELINES:
         raise InputError(

@@ -110,11 +110,6 @@ def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> 
     The first, second, ... resamples of all samples are averaged. Resamples in which the statistic
     is not finite are left out. There is no interval where only one row can be drawn, or without
     resamples.
-
-    Example:
-        >>> rows = np.array([0.0, 1.0, 1.0, 1.0] * 25)
-        >>> estimate(Sample(mean_of_rows(rows), len(rows), seed=1), resamples=0).value
-        75.0
     """
     samples = [samples] if isinstance(samples, Sample) else list(samples)
     n = sum(sample.n for sample in samples)

@@ -304,8 +304,6 @@ class Decision:
     """Whether a changed model may replace the model that it was made of.
 
     Attributes:
-        accepted: Whether it may.
-        reason: Why, in words.
         differences: Type → its accuracy minus that of the reference, x 100, for types with enough
             questions and documents.
         gained: Types on which it is significantly more accurate.

@@ -8,9 +8,8 @@ that only texts with one of these are compared (prefix filtering, Chaudhuri et a
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.sets import EvaluationSet
@@ -24,51 +23,31 @@ MIN_WORDS = 6
 THRESHOLD = 0.7
 
 
-class CopyFinder:
-    """Finds copies and near copies of some texts among any number of sentences.
+def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Return the normal forms of texts that have a copy, and a near copy, among any sentences.
 
-    `exact` and `near` have the normal forms of texts with a copy, and with a near copy, so far.
-    Texts with fewer than `MIN_WORDS` words are not looked for.
-
-    Example:
-        >>> finder = CopyFinder(["The ship left the old harbour in a storm."])
-        >>> finder.read(["So it was.", "the ship left the old harbour in a storm"])
-        >>> finder.exact, finder.near
-        ({'the ship left the old harbour in a storm'}, set())
+    Texts with fewer than `MIN_WORDS` words are not looked for. Some texts have both.
     """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.exact: set[str] = set()
-        self.near: set[str] = set()
-        forms = dict.fromkeys(map(normal_form, texts))
-        self._bigrams = {form: _bigrams(form) for form in forms if _is_long(form)}
-        self._holders: dict[tuple[str, str], list[str]] = {}
-        for form, bigrams in self._bigrams.items():
-            for bigram in bigrams:
-                self._holders.setdefault(bigram, []).append(form)
-
-    def read(self, sentences: Iterable[str]) -> None:
-        """Look for the texts in some sentences."""
-        for sentence in sentences:
-            form = normal_form(sentence)
-            if not _is_long(form):
-                continue
-            if form in self._bigrams:
-                self.exact.add(form)
-            bigrams = _bigrams(form)
-            for candidate in self._candidates(bigrams) - self.near:
-                theirs = self._bigrams[candidate]
-                shared = len(bigrams & theirs)
-                union = len(bigrams) + len(theirs) - shared
-                if candidate != form and shared >= THRESHOLD * union - 1e-9:
-                    self.near.add(candidate)
-
-    def _candidates(self, bigrams: set[tuple[str, str]]) -> set[str]:
-        """Return the texts that may share enough bigrams with a sentence."""
+    wanted = {form: _bigrams(form) for form in map(normal_form, texts) if _is_long(form)}
+    holders: dict[tuple[str, str], list[str]] = {}
+    for form, bigrams in wanted.items():
+        for bigram in bigrams:
+            holders.setdefault(bigram, []).append(form)
+    exact, near = set[str](), set[str]()
+    for form in filter(_is_long, map(normal_form, sentences)):
+        if form in wanted:
+            exact.add(form)
+        bigrams = _bigrams(form)
         needed = math.ceil(THRESHOLD * len(bigrams) - 1e-9)
-        counts = sorted((len(self._holders.get(bigram, ())), bigram) for bigram in bigrams)
+        counts = sorted((len(holders.get(bigram, ())), bigram) for bigram in bigrams)
         rarest = counts[: len(bigrams) - needed + 1]
-        return {form for n, bigram in rarest if n for form in self._holders[bigram]}
+        candidates = {other for n, bigram in rarest if n for other in holders[bigram]}
+        for candidate in candidates - near - {form}:
+            shared = len(bigrams & wanted[candidate])
+            union = len(bigrams) + len(wanted[candidate]) - shared
+            if shared >= THRESHOLD * union - 1e-9:
+                near.add(candidate)
+    return exact, near
 
 
 def _is_long(form: str) -> bool:
@@ -85,10 +64,22 @@ def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSe
     The documents that models learn from are read. An `InputError` names a set without any row left.
     """
     forms = [_forms(data) for data in sets]
-    finder = CopyFinder(form for one in forms for some in one.values() for form in some)
-    for sentences in Corpus.open(run).batches():
-        finder.read(sentences)
-    return [_without(data, one, finder, run.path) for data, one in zip(sets, forms, strict=True)]
+    every = (form for one in forms for some in one.values() for form in some)
+    exact, near = find_copies(every, chain.from_iterable(Corpus.open(run).batches()))
+    near -= exact
+    cleared = []
+    for data, by_text in zip(sets, forms, strict=True):
+        copied = {text for text, some in by_text.items() if not some.isdisjoint(exact | near)}
+        kept = [row for row in data.rows if copied.isdisjoint(row.texts)]
+        if not kept:
+            raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
+        n, wanted = len(data.rows), {form for some in by_text.values() for form in some}
+        remark = (
+            f"{n - len(kept):,} of {n:,} rows left out, with texts in {run.path} "
+            f"({len(wanted & exact):,} copies and {len(wanted & near):,} near copies)"
+        )
+        cleared.append(data.with_rows(kept, remark))
+    return cleared
 
 
 def _forms(data: EvaluationSet) -> dict[str, set[str]]:
@@ -102,20 +93,3 @@ def _forms(data: EvaluationSet) -> dict[str, set[str]]:
         for text in texts
         for sentences in [split_sentences(text, language) if several.search(text) else ()]
     }
-
-
-def _without(
-    data: EvaluationSet, forms: Mapping[str, set[str]], finder: CopyFinder, corpus: Path
-) -> EvaluationSet:
-    wanted = {form for some in forms.values() for form in some}
-    exact, near = wanted & finder.exact, wanted & finder.near - finder.exact
-    copied = {text for text, some in forms.items() if not some.isdisjoint(exact | near)}
-    kept = [row for row in data.rows if copied.isdisjoint(row.texts)]
-    if not kept:
-        raise InputError(f"{data.id}: no row is left without the texts of {corpus}")
-    n = len(data.rows)
-    remark = (
-        f"{n - len(kept):,} of {n:,} rows left out, with texts in {corpus} ({len(exact):,} copies "
-        f"and {len(near):,} near copies)"
-    )
-    return data.with_rows(kept, remark)

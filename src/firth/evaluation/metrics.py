@@ -48,13 +48,7 @@ BINARY = (Metric.AVERAGE_PRECISION,)
 def measure(
     metric: Metric, x: Floats, y: Floats, *, seed: int, resamples: int = RESAMPLES
 ) -> Estimate:
-    """Measure two `Columns`, (n,), with an interval; no resamples give the value alone.
-
-    Example:
-        >>> x, y = np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2])
-        >>> measure(Metric.SPEARMAN, x, y, seed=1, resamples=0).value
-        50.0
-    """
+    """Measure two `Columns`, (n,), with an interval; no resamples give the value alone."""
     return estimate(metric_sample(metric, [(x, y)], seed), resamples)
 
 

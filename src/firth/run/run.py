@@ -120,12 +120,7 @@ class Run:
         return manifest
 
     def folder(self, stage: Stage) -> Path:
-        """Return the folder of a finished stage.
-
-        Raises:
-            MissingStageError: The stage is not built.
-            DamagedError: A file of it is missing, has another size or, a small one, other bytes.
-        """
+        """Return the folder of a finished stage; sizes and the bytes of small files are checked."""
         self._check(stage, bytes_too=False)
         folder = self.path / stage.name
         note_opened(folder, lambda: _damage_of(folder), self._command(stage))

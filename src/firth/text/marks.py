@@ -159,11 +159,6 @@ def number_differences(pairs: Sequence[TextPair], language: str) -> Floats:
 
     It is 0 where a text has no number, because leaving a number out does not contradict it, and in
     languages whose numerals are not known.
-
-    Example:
-        >>> texts = [("4 killed", "four dead"), ("4 killed", "23 killed"), ("4 killed", "dead")]
-        >>> number_differences(texts, "en")
-        array([0., 1., 0.])
     """
     known, shares = cache(numbers_in), np.zeros(len(pairs))
     for i, (a, b) in enumerate(pairs if numerals_of(language) else ()):

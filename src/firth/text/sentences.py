@@ -44,10 +44,6 @@ def split_paragraphs(text: str, language: str) -> list[list[str]]:
 
     The language is an ISO 639-1 code. Only white space and paragraphs without any word ("* * *")
     are lost.
-
-    Example:
-        >>> split_paragraphs("It rained. We stayed in.\\n\\nThen Dr. Hall came.", "en")
-        [['It rained.', 'We stayed in.'], ['Then Dr. Hall came.']]
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     paragraphs = (split_sentences(piece, language) for piece in _BLANK_LINES.split(text))

@@ -145,10 +145,6 @@ def spelling_cosines(one: Sequence[str], two: Sequence[str]) -> Floats:
     """Return the cosines of two lists of stems by their n-grams, (len(one), len(two)), in [0, 1].
 
     All n-grams count equally.
-
-    Example:
-        >>> float(spelling_cosines(["israel"], ["israel"])[0, 0])
-        1.0
     """
     table, _ = _table([f"<{stem}>" for stem in (*one, *two)])
     sizes, n = np.diff(table.indptr), len(one)
@@ -163,19 +159,8 @@ def spelling_cosines(one: Sequence[str], two: Sequence[str]) -> Floats:
 class Idf:
     """How many sentences of a corpus have each term.
 
-    A term is the stem of a word, or the word itself where there is no stemmer.
-
-    Attributes:
-        frequencies: Number of sentences that have each term.
-        sentences: Number of all sentences.
-        stemmer: Name of the stemmer (`firth.text.words.stems`).
-
-    Example:
-        >>> idf = fit_idf(["A ship sailed.", "A storm came."], "porter")
-        >>> idf.terms("Ships sailing")
-        ['ship', 'sail']
-        >>> idf.weight("sail") > idf.weight("a")
-        True
+    A term is the stem of a word, or the word itself where there is no stemmer. There are the number
+    of sentences with each term, the number of all, and the stemmer's name (`firth.text.words`).
     """
 
     frequencies: Mapping[str, int]
@@ -246,12 +231,6 @@ def stop_words(idf: Idf) -> frozenset[str]:
     """Return the stems that carry no meaning of their sentence.
 
     They are the stems that more than a tenth of the sentences have and, for English, a list.
-
-    Example:
-        >>> idf = fit_idf(["Der Hund bellt."] + 9 * ["Der Mond scheint."], "porter")
-        >>> found = stop_words(idf)
-        >>> "der" in found, "the" in found, "bill" in found
-        (True, True, False)
     """
     least = _FREQUENT * max(idf.sentences, 20)
     frequent = [stem for stem, count in idf.frequencies.items() if count > least]

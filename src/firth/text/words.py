@@ -168,12 +168,7 @@ def has_word(text: str) -> bool:
 
 
 def normal_form(text: str) -> str:
-    """Return NFKC, lower-case words joined by blanks. Texts with equal normal forms are the same.
-
-    Example:
-        >>> normal_form("The  cat sat.") == normal_form("the cat, sat")
-        True
-    """
+    """Return NFKC, lower-case words joined by blanks; equal normal forms make texts the same."""
     whole = unicodedata.normalize("NFKC", text).replace("_", " ").replace("\u0130", "i")
     return " ".join(_patterns()[0].findall(whole.lower().translate(_FOLDED)))
 
@@ -214,12 +209,7 @@ def _arabic_stem(word: str) -> str:
 
 
 def stemmer_of(language: str) -> str:
-    """Return the name of the stemmer for an ISO 639-1 language; `none` where Snowball has none.
-
-    Example:
-        >>> stemmer_of("en"), stemmer_of("de"), stemmer_of("th")
-        ('porter', 'german', 'none')
-    """
+    """Return the name of the stemmer for an ISO 639-1 language; `none` where Snowball has none."""
     return _STEMMERS.get(language, NO_STEMMER)
 
 
@@ -232,10 +222,6 @@ def language_of_texts(texts: Iterable[str]) -> str:
     """Return the ISO 639-1 code of the language in which most of some texts are written.
 
     It is the ISO 639-3 code where the language has no shorter one, and `und` without any text.
-
-    Example:
-        >>> language_of_texts(["The ships sailed into the harbour before the storm came."])
-        'en'
     """
     import py3langid
 
