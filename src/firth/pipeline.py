@@ -3,7 +3,7 @@
 import resource
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -101,7 +101,7 @@ class Built:
         comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
             where these give no questions.
         threshold: Cosine that one random pair in a hundred reaches; None without a calibration.
-        examples: Two similar sentences of different documents, or none.
+        examples: Similar sentences of different documents, a pair or none.
     """
 
     run: Run
@@ -110,7 +110,7 @@ class Built:
     seconds: float
     comparison: Comparison | None
     threshold: float | None
-    examples: tuple[str, ...]
+    examples: Sequence[tuple[str, str]]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with suggested commands."""
@@ -128,8 +128,8 @@ class Built:
         """Return commands to run next, with sentences of the corpus."""
         run = f"--run {shlex.quote(str(self.run.path))}"
         commands = [f"firth duplicates {run}", f"firth report {run}"]
-        if self.examples:
-            one, two = map(shlex.quote, self.examples)
+        for pair in self.examples[:1]:
+            one, two = map(shlex.quote, pair)
             commands[:0] = [f"firth search {one} {run}", f"firth explain {one} {two} {run}"]
         return tuple(commands)
 
@@ -276,8 +276,8 @@ def verdict(comparison: Comparison | None) -> str:
     )
 
 
-def examples(run: Run) -> tuple[str, ...]:
-    """Return two short sentences of different documents that are similar, or none."""
+def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
+    """Return pairs of short sentences of different documents that are similar, or fewer."""
     corpus = Corpus.open(run)
     low, high = _EXAMPLE_WORDS
     counts = corpus.word_counts
@@ -290,7 +290,7 @@ def examples(run: Run) -> tuple[str, ...]:
         if len(text) <= _EXAMPLE_CHARACTERS and text[-1:] in ".。।" and "'" not in text
     ]
     if not known or not run.has(ENCODER):
-        return ()
+        return []
     texts, homes = zip(*known, strict=True)
     vectors = StaticEncoder.open(run.folder(ENCODER)).encode(texts)
     cosines = vectors @ vectors.T
@@ -298,8 +298,12 @@ def examples(run: Run) -> tuple[str, ...]:
     is_formula = alike > _FORMULA * np.median(alike)  # as greetings
     cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
     cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
-    one, two = np.unravel_index(int(cosines.argmax()), cosines.shape)
-    return (texts[one], texts[two]) if cosines[one, two] > 0 else ()
+    pairs: list[tuple[str, str]] = []
+    while len(pairs) < most and (best := cosines.max()) > 0:
+        one, two = np.argwhere(cosines == best)[0]
+        pairs.append((texts[one], texts[two]))
+        cosines[[one, two]] = cosines[:, [one, two]] = -1.0
+    return pairs
 
 
 def _threshold(run: Run) -> float | None:

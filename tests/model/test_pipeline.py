@@ -17,9 +17,12 @@ def test_a_summary_names_what_to_do_next(toy_copy: Path) -> None:
     assert f"Documents: {built.corpus.documents}" in built.text()
     assert all(str(toy_copy) in command for command in built.commands())
     assert built.as_dict()["next"] == list(built.commands())
-    one, two = pipeline.examples(Run.open(toy_copy))
+    [(one, two)] = pipeline.examples(Run.open(toy_copy))
     assert one in built.text()
     assert one != two
+    three = pipeline.examples(Run.open(toy_copy), 3)
+    assert three[0] == (one, two)
+    assert len({text for pair in three for text in pair}) == 6
 
 
 def test_status_shows_what_is_older_than_the_documents(toy_copy: Path) -> None:

@@ -14,7 +14,6 @@ from firth.run.console import escaped
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
-from firth.run.settings import derive_seed
 from firth.scorer import render
 from firth.scorer.explanation import Explanation
 from firth.scorer.scorer import Scorer
@@ -22,7 +21,7 @@ from firth.search.calibration import Calibration
 from firth.search.search import Hit, Search
 
 _RATES = (0.01, 0.001, 0.0001)
-_PAIRS, _EXPLAINED, _HITS = 200, 3, 3
+_EXPLAINED, _HITS = 3, 3
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Report:
         thresholds: Rate of false matches → cosine.
         query: An example of a search.
         hits: Its hits.
-        explanations: Explanations of pairs of corpus sentences.
+        explanations: Explanations of similar sentences of different documents.
         stages: Name of each stage → its state.
         settings: Settings that differ from the defaults.
     """
@@ -85,7 +84,8 @@ def gather(run: Run) -> Report:
     """Collect what the page shows."""
     corpus, whole = Corpus.open(run), Corpus.open(run, "all")
     comparison = compare_with_baseline(run)
-    query = next(iter(examples(run)), "")
+    pairs = examples(run, _EXPLAINED)
+    query = pairs[0][0] if pairs else ""
     hits = Search.open(run).search(query, top=_HITS + 1) if query else []
     return Report(
         title=f"Report of {run.path.name}",
@@ -100,7 +100,7 @@ def gather(run: Run) -> Report:
         thresholds=_thresholds(run),
         query=query,
         hits=[hit for hit in hits if hit.text != query][:_HITS],
-        explanations=_explanations(run, corpus),
+        explanations=[each.top(5) for each in Scorer.open(run).explanations(pairs)],
         stages=status(run).stages,
         settings=_changed_settings(run),
     )
@@ -153,23 +153,6 @@ def _thresholds(run: Run) -> dict[str, str]:
         with suppress(InputError):  # too few pairs for so small a rate
             found[f"{rate:.2%}"] = f"{calibration.threshold(rate):.2f}"
     return found
-
-
-def _explanations(run: Run, corpus: Corpus) -> list[Explanation]:
-    """Return explanations of the most similar of some random pairs, of different documents."""
-    import numpy as np
-
-    usual = corpus.usual_sentences()
-    if len(usual) < 2:
-        return []
-    rng = np.random.default_rng(derive_seed(run.settings.seed, "report"))
-    sides = rng.choice(usual, (2, min(_PAIRS, len(usual))))
-    apart = corpus.document_of(sides[0]) != corpus.document_of(sides[1])
-    texts = [corpus.texts(side[apart]) for side in sides]
-    pairs = [(a, b) for a, b in zip(*texts, strict=True) if a != b]
-    scorer = Scorer.open(run)
-    best = np.argsort(-scorer.similarities(pairs), kind="stable")[:_EXPLAINED]
-    return [each.top(5) for each in scorer.explanations([pairs[i] for i in best])]
 
 
 def _changed_settings(run: Run) -> str:

@@ -154,7 +154,7 @@ def describe_run(model: Model, _: schemas.Nothing) -> Plain:
     return {
         "name": model.path.resolve().name,
         **asdict(status(model.run)),
-        "examples": list(examples(model.run)),
+        "examples": [text for pair in examples(model.run) for text in pair],
     }
 
 
