@@ -47,8 +47,6 @@ _ASKED = {
     QuestionType.TITLE.value: "which text has a title",
     QuestionType.DOCUMENT.value: "which sentence is from the same document",
 }
-_LIBRARIES = {ModelKind.STATIC: ("numpy", ""), ModelKind.ONNX: ("onnxruntime", "onnx")}
-"""Library and extra that open a kind of model; the other kinds need torch."""
 _PROBE_WORDS = 100_000
 _SEEN = 2_000
 
@@ -207,7 +205,10 @@ def check_settings(run: Run) -> None:
         if model is not None:
             try:
                 kind = PretrainedFiles.find(model).kind
-                require(*_LIBRARIES.get(kind, ("torch", "torch")), f"{model} ({kind.value})")
+                if kind is ModelKind.ONNX:
+                    require("onnxruntime", "onnx", f"{model} ({kind.value})")
+                elif kind is not ModelKind.STATIC:
+                    require("torch", "torch", f"{model} ({kind.value})")
             except FirthError as error:
                 problems.append(f"{name}: {error}")
     if problems:

@@ -15,7 +15,6 @@ from safetensors.numpy import load_file
 
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import (
-    claim_file,
     create_mapped,
     fingerprint_value,
     is_inside,
@@ -179,31 +178,6 @@ def test_mapped_arrays_come_back(tmp_path: Path, shape: tuple[int, ...]) -> None
 
 
 # --- Paths -------------------------------------------------------------------------------------
-
-
-def test_a_file_is_replaced_only_with_force(tmp_path: Path) -> None:
-    """Folders, links into nothing and files in place of folders are refused even then."""
-    path = tmp_path / "new" / "deep" / "results.json"
-    claim_file(path)
-    assert names(tmp_path) == [], "folders are made when the file is written"
-    write_text(path, "mine")
-    with pytest.raises(InputError, match="--force"):
-        claim_file(path)
-    claim_file(path, force=True)
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    for other, part in (
-        (tmp_path, "a folder"),
-        (path / "file", "a file; expected a folder"),
-        (path / "deep" / "file", "a file; expected a folder"),
-        (tmp_path / "link", "not an ordinary file"),
-        (tmp_path / "absent" / ("é" * 128), "too long"),
-    ):
-        with pytest.raises(InputError, match=part):
-            claim_file(other, force=True)
-    assert path.read_text() == "mine"
-    longest = tmp_path / ("a" * 255)
-    claim_file(longest)
-    write_text(longest, "text")
 
 
 @given(st.lists(st.sampled_from(["a", "..", ".", "", "b\\c", "/", "d\0"]), max_size=4))

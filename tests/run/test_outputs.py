@@ -29,10 +29,12 @@ def write(out: Path, text: str = "one", force: bool = False, **settings: Any) ->
     return write_folder(out, fill, command="x", settings=settings, force=force).reused
 
 
-def test_a_file_is_written_once_and_replaced_with_force(tmp_path: Path) -> None:
-    """From text or a function; folders above it are made."""
-    path = tmp_path / "new" / "result.txt"
+def test_a_file_is_written_whole_and_replaced_only_with_force(tmp_path: Path) -> None:
+    """From text or a function. Folders, links into nothing and files in place of folders are
+    refused even then."""
+    path = tmp_path / "new" / "deep" / "results.json"
     claim_output(path)
+    assert names(tmp_path) == [], "folders are made when the file is written"
     write_file(path, "é\r\n")
     assert path.read_bytes() == "é\r\n".encode()
     for content in ("text", lambda partial: partial.write_text("text")):
@@ -40,7 +42,18 @@ def test_a_file_is_written_once_and_replaced_with_force(tmp_path: Path) -> None:
             write_file(path, content)
         write_file(path, content, force=True)
         assert path.read_text() == "text"
-    assert names(path.parent) == ["result.txt"]
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for other, part in (
+        (tmp_path, "a folder"),
+        (path / "file", "a file; expected a folder"),
+        (path / "deep" / "file", "a file; expected a folder"),
+        (tmp_path / "link", "not an ordinary file"),
+        (tmp_path / "absent" / ("é" * 128), "too long"),
+    ):
+        with pytest.raises(InputError, match=part):
+            claim_output(other, force=True)
+    assert names(path.parent) == ["results.json"]
+    write_file(tmp_path / ("a" * 255), "text")
 
 
 def test_rows_are_lines_or_a_table(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from firth.cli.options import (
     executor_of,
     run_folder,
     show,
-    start,
 )
 from firth.run.console import say
 from firth.run.errors import InputError
@@ -55,7 +54,6 @@ def build(
 
     What is up to date is not built again. An interrupted build is continued by the same command.
     """
-    start(quiet)
     from firth import pipeline
     from firth.run.run import opened_with
 
@@ -76,7 +74,6 @@ def add(
     inputs: Inputs = None, run: RunFolder = None, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Add documents to a run, or replace those with the same id. Models stay as they are."""
-    start(quiet)
     from firth.model import load
 
     if not inputs:
@@ -97,7 +94,6 @@ def remove(
     quiet: Quiet = False,
 ) -> None:
     """Remove documents from a run."""
-    start(quiet)
     from firth.model import load
 
     named = [*(ids or ())]
@@ -148,7 +144,6 @@ def serve(
     quiet: Quiet = False,
 ) -> None:
     """Serve a run: the web app, an HTTP API, and OpenAI's embeddings endpoint."""
-    start(quiet)
     from firth.serve.server import serve as run_server
 
     run_server(
@@ -163,7 +158,6 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a page of HTML about a run: what was read, how good it is, and examples."""
-    start(quiet)
     from firth.model import load
 
     say(f"{load(run_folder(run)).report(out, force)}: written")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, run_folder, show, start
+from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, run_folder, show
 
 Models = Annotated[
     list[str],
@@ -49,7 +49,6 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure models on rated pairs: correlations with 95 % intervals, and paired differences."""
-    start(quiet)
     from firth.evaluation.evaluate import evaluate as run_evaluation
     from firth.model import open_scorer
     from firth.run.outputs import claim_output
@@ -79,7 +78,6 @@ def compare_models(
     quiet: Quiet = False,
 ) -> None:
     """Compare models without labels, by questions about a run's held-out documents."""
-    start(quiet)
     from firth.evaluation.compare import compare_models as run_comparison
     from firth.model import open_scorer
     from firth.run.run import Run
@@ -120,7 +118,6 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Show the meaning of a run's scores, and thresholds for rates of false matches."""
-    start(quiet)
     from firth.run.run import Run
     from firth.search.calibrate import build_calibration
     from firth.search.calibration import Calibration

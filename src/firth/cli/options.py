@@ -29,7 +29,14 @@ Changes = Annotated[
 
     ),
 ]  # fmt: skip
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print no progress and no notes.", callback=set_quiet,
+
+    ),
+]  # fmt: skip
+"""It applies itself: a command only lists it."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of results to print.")]
 Where = Annotated[
@@ -82,11 +89,6 @@ def executor_of(workers: int, ray: str | None) -> "Executor":
     if ray is not None:
         return Ray(ray)
     return Processes(workers) if workers > 1 else Local()
-
-
-def start(quiet: bool) -> None:
-    """Apply the options that every command has."""
-    set_quiet(quiet)
 
 
 def say_json(value: Any) -> None:

@@ -5,18 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import (
-    AsJson,
-    Force,
-    Out,
-    OutFile,
-    Quiet,
-    RunFolder,
-    Top,
-    run_folder,
-    show,
-    start,
-)
+from firth.cli.options import AsJson, Force, Out, OutFile, Quiet, RunFolder, Top, run_folder, show
 from firth.run.console import say
 from firth.run.errors import InputError
 
@@ -51,7 +40,6 @@ def similarity(
     quiet: Quiet = False,
 ) -> None:
     """Print the similarity of two texts, or of each pair of a file."""
-    start(quiet)
     from firth.model import open_scorer
     from firth.run.outputs import claim_output, write_rows
 
@@ -88,7 +76,6 @@ def explain(
 
     --out writes .html, .json or .txt.
     """
-    start(quiet)
     from firth.model import load
     from firth.run.outputs import claim_output
     from firth.scorer import render
@@ -119,7 +106,6 @@ def encode(
     quiet: Quiet = False,
 ) -> None:
     """Write one vector for each document of a file, as .npy or .safetensors."""
-    start(quiet)
     from firth.search.vectors import encode_file
 
     encoded = encode_file(file, out, model or str(run_folder(run)), precision, force)

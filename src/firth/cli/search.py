@@ -16,7 +16,6 @@ from firth.cli.options import (
     run_folder,
     say_json,
     show,
-    start,
 )
 from firth.run.console import say, wrapped
 from firth.run.errors import InputError
@@ -46,7 +45,6 @@ def search(
     quiet: Quiet = False,
 ) -> None:
     """Find the sentences or documents that answer a query."""
-    start(quiet)
     from firth.model import load
     from firth.search.calibration import NOTHING
 
@@ -93,7 +91,6 @@ def duplicates(
 
     --out writes the documents without them, and what was dropped, for what, and why.
     """
-    start(quiet)
     from firth.model import load
     from firth.run.outputs import claim_output
     from firth.search.clean import dropped_file, read_review, write_cleaned, write_review
@@ -131,7 +128,6 @@ def find_reuse(
     quiet: Quiet = False,
 ) -> None:
     """Find the pairs of documents that share passages."""
-    start(quiet)
     from firth.model import load
     from firth.run.outputs import claim_output, write_rows
 
@@ -153,7 +149,6 @@ def compare_documents(
     quiet: Quiet = False,
 ) -> None:
     """Align the sentences of two documents: equal, changed, and without a counterpart."""
-    start(quiet)
     from firth.model import load
 
     result = load(run_folder(run)).compare_documents(first, second)

@@ -5,17 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import (
-    AsJson,
-    Changes,
-    Force,
-    OutFolder,
-    Quiet,
-    RunFolder,
-    run_folder,
-    show,
-    start,
-)
+from firth.cli.options import AsJson, Changes, Force, OutFolder, Quiet, RunFolder, run_folder, show
 from firth.run.errors import require
 
 app = typer.Typer(help="Adapt, distill and fine-tune encoders (extra torch).", no_args_is_help=True)
@@ -33,7 +23,6 @@ def adapt(
     quiet: Quiet = False,
 ) -> None:
     """Adapt an encoder to a run's documents; a change that does harm is rejected."""
-    start(quiet)
     require("torch", "torch", _TRAINING)
     from firth.run.run import opened_with
     from firth.train.adapt import adapt as run_adaptation
@@ -57,7 +46,6 @@ def distill(
     quiet: Quiet = False,
 ) -> None:
     """Train an encoder that learns the similarities of a teacher."""
-    start(quiet)
     require("torch", "torch", _TRAINING)
     from firth.run.run import opened_with
     from firth.train.distill import distill as run_distillation
@@ -89,7 +77,6 @@ def finetune(
     quiet: Quiet = False,
 ) -> None:
     """Teach an encoder from labels: inference, scored pairs, or triplets."""
-    start(quiet)
     require("torch", "torch", _TRAINING)
     from firth.train.finetune import finetune as run_finetuning
     from firth.train.folds import cross_validate

@@ -71,11 +71,15 @@ def learn(
     table = np.column_stack((vectors / np.float32(math.sqrt(settings.dimensions)), weights))
     adam = RowAdam(table, rates)
     checkpoint = scratch / "checkpoint.safetensors"
-    done, losses = _resume(checkpoint, adam)
+    losses: list[float] = []
+    if checkpoint.is_file():
+        state, _ = read_arrays(checkpoint)
+        losses = state["losses"].tolist()
+        adam.resume(len(losses), state["tables"])
     quiet = np.errstate(over="ignore", invalid="ignore")  # The loss is checked.
     with threadpool_limits(1, "blas"), quiet, Progress(steps, title) as bar:
-        bar.advance(done)
-        for step in range(done, steps):
+        bar.advance(adam.step)
+        for step in range(adam.step, steps):
             firsts, seconds = pairs(step)
             rows, runs = _renumbered(firsts, seconds, len(weights))
             loss, gradient = contrast(adam.take(rows), runs, settings.temperature)
@@ -96,16 +100,6 @@ def learn(
     learned_from = {"neighbors": pairs.neighbors, "halves": pairs.halves}
     summary = {**learned_from, "epochs": epochs, "steps": steps, "losses": means}
     return values[:, :-1] * values[:, -1:], summary
-
-
-def _resume(checkpoint: Path, adam: "RowAdam") -> tuple[int, list[float]]:
-    """Load what a stopped training left, and return its steps and losses."""
-    if not checkpoint.is_file():
-        return 0, []
-    state, _ = read_arrays(checkpoint)
-    losses: list[float] = state["losses"].tolist()
-    adam.resume(len(losses), state["tables"])
-    return adam.step, losses
 
 
 # --- The loss ----------------------------------------------------------------------------------

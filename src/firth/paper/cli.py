@@ -18,7 +18,6 @@ from firth.cli.options import (
     executor_of,
     run_folder,
     show,
-    start,
 )
 from firth.run.console import table
 from firth.run.errors import require
@@ -60,7 +59,6 @@ def build(
 
     What is up to date is not built again. An interrupted build is continued by the same command.
     """
-    start(quiet)
     require("torch", "torch", _METHOD)
     from firth.corpus.build import build_corpus
     from firth.paper.harvest import build_harvest
@@ -108,7 +106,6 @@ def explain(
 
     Scores of a file of pairs: firth similarity --model baseline:origin@RUN --pairs-file FILE.
     """
-    start(quiet)
     require("torch", "torch", _METHOD)
     from firth.paper.origin import Origin
 

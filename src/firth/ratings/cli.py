@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from firth.cli.options import AsJson, Force, OutFolder, Quiet, show, start
+from firth.cli.options import AsJson, Force, OutFolder, Quiet, show
 from firth.run.console import say
 from firth.run.errors import ConfigError, require
 from firth.run.files import fingerprint_file, fingerprint_value
@@ -56,7 +56,6 @@ def pairs(
     Settings: measure, min_overlap, max_overlap, length_difference, partner, labels, min_words,
     max_words, buckets, bucket_ratio, bins, max_uses, seed.
     """
-    start(quiet)
     from firth.ratings.pairs import PairSettings, sample_pairs
     from firth.ratings.sentences import fingerprint_source
 
@@ -84,7 +83,6 @@ def tuples(
     quiet: Quiet = False,
 ) -> None:
     """Make the tuples of a questionnaire: balanced, no two items together twice."""
-    start(quiet)
     from firth.ratings.design import Design
     from firth.ratings.records import read_items
 
@@ -114,7 +112,6 @@ def serve(
     Settings: title, best, worst, instructions (Markdown), answers, gold_every, stop_below,
     stop_after, hold_minutes.
     """
-    start(quiet)
     require("starlette", "ratings", "A questionnaire in the browser")
     from firth.ratings.records import read_gold, read_items, read_tuples
     from firth.ratings.store import Rules, Store
@@ -143,7 +140,6 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score items by counting, with 95 % intervals, and measure split-half reliability."""
-    start(quiet)
     from firth.ratings.records import read_annotations, read_gold, read_tuples
     from firth.ratings.score import score_answers
 

@@ -22,7 +22,8 @@ from pydantic import Field
 
 from firth.ratings.records import Annotation, Gold, Item, Tuple
 from firth.run.errors import FirthError, InputError
-from firth.run.files import claim_file, fingerprint_value
+from firth.run.files import fingerprint_value
+from firth.run.outputs import claim_output
 from firth.run.settings import Section, derive_seed
 
 LONGEST_NAME = 64
@@ -168,7 +169,7 @@ class Store:
         random.Random(derive_seed(seed, "questionnaire")).shuffle(tuples)
         plain = [[asdict(one) for one in some] for some in (items, tuples, gold)]
         fingerprint = fingerprint_value(plain)
-        claim_file(path, force=True)
+        claim_output(path, force=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         store = cls(path, rules or Rules())
         with store._transaction() as connection:

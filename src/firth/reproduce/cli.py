@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Changes, Force, Out, Quiet, RunFolder, run_folder, show, start
+from firth.cli.options import AsJson, Changes, Force, Out, Quiet, RunFolder, run_folder, show
 from firth.run.console import say, table
 
 app = typer.Typer(help="Repeat tables of the papers (extra reproduce).", no_args_is_help=True)
@@ -44,7 +44,6 @@ def measure(
     quiet: Quiet = False,
 ) -> None:
     """Measure a table, with the published figures next to the measured ones."""
-    start(quiet)
     import json
 
     from firth.reproduce.result import VariedRun
@@ -71,7 +70,6 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train a baseline on the corpus of a run."""
-    start(quiet)
     from firth.reproduce.baselines import build_baseline, stage_of
     from firth.run.run import opened_with
 

@@ -42,8 +42,9 @@ class MissingExtraError(FirthError):
     """An optional library is needed and not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        wanted = f"firth[{extra}]" if extra else "firth"
-        super().__init__(f"{what} needs a library that is not installed: pip install '{wanted}'")
+        super().__init__(
+            f"{what} needs a library that is not installed: pip install 'firth[{extra}]'"
+        )
 
 
 def first_line(error: BaseException) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 _PRIVATE = re.compile(r"\.firth-[0-9a-f]{16}")
 _LOCK = "lock"
-_LONGEST_SUFFIX, _LONGEST_NAME = 16, 255
+_LONGEST_SUFFIX = 16
 
 
 # --- Writing -----------------------------------------------------------------------------------
@@ -268,34 +268,6 @@ def is_inside(name: str) -> bool:
     path = PurePosixPath(name)
     plain = path.as_posix() == name and "\\" not in name and "\0" not in name
     return plain and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
-
-
-def claim_file(path: Path, force: bool = False) -> None:
-    """Check before the work that a file that a user named can be written at its end.
-
-    Folders above it may be missing. `force` allows replacing a file that is there.
-    """
-    if len(os.fsencode(path.name)) > _LONGEST_NAME:
-        raise InputError(f"{path}: this name is too long. Name another file")
-    if path.is_dir():
-        raise InputError(f"{path}: a folder; expected the name of a file")
-    if os.path.lexists(path):
-        if not path.is_file():
-            raise InputError(f"{path}: not an ordinary file, so it cannot be replaced")
-        if not force:
-            raise InputError(f"{path}: exists. Name another file, or replace it: --force")
-    check_writable(path.parent)
-
-
-def check_writable(folder: Path) -> None:
-    """Raise `InputError` unless files can be made in `folder`, which may be missing itself."""
-    there = folder
-    while not os.path.lexists(there) and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise InputError(f"{there}: a file; expected a folder. Name another place")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{folder}: cannot be written: no permission to change {there}")
 
 
 def cache_folder() -> Path:

@@ -7,6 +7,7 @@ A file is replaced only with `--force`. A folder of results belongs to firth as 
 import csv
 import errno
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,15 +17,40 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from firth.run.errors import DamagedError, FirthError, InputError
-from firth.run.files import check_writable, claim_file, write_atomically
+from firth.run.files import write_atomically
 from firth.run.stage import Fill, Manifest, Outcome, beside, execute, finish_rename
 
+_LONGEST_NAME = 255
 _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 
 def claim_output(path: str | Path, force: bool = False) -> None:
-    """Check before the work that a result may and can be written; errors as of `claim_file`."""
-    claim_file(Path(path), force)
+    """Check before the work that a file that a user named can be written at its end.
+
+    Folders above it may be missing. `force` allows replacing a file that is there.
+    """
+    path = Path(path)
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise InputError(f"{path}: this name is too long. Name another file")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; expected the name of a file")
+    if os.path.lexists(path):
+        if not path.is_file():
+            raise InputError(f"{path}: not an ordinary file, so it cannot be replaced")
+        if not force:
+            raise InputError(f"{path}: exists. Name another file, or replace it: --force")
+    check_writable(path.parent)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `InputError` unless files can be made in `folder`, which may be missing itself."""
+    there = folder
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise InputError(f"{there}: a file; expected a folder. Name another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written: no permission to change {there}")
 
 
 def write_file(
@@ -32,7 +58,7 @@ def write_file(
 ) -> None:
     """Write a text, or what a function writes to the path that it gets, as a result of a user."""
     path = Path(path)
-    claim_file(path, force)
+    claim_output(path, force)
     with _disk_errors(path), write_atomically(path) as partial:
         if isinstance(content, str):
             partial.write_text(content, encoding="utf-8", newline="")

@@ -17,7 +17,8 @@ from firth.encoders.pretrained import open_encoder
 from firth.encoders.static import ENCODER
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
-from firth.run.files import claim_file, private_folder, write_arrays, write_atomically
+from firth.run.files import private_folder, write_arrays, write_atomically
+from firth.run.outputs import claim_output
 from firth.run.run import CONFIG, Run
 from firth.run.settings import CorpusSettings
 from firth.text.types import Singles, to_int8
@@ -75,7 +76,7 @@ def encode_file(
         known = ", ".join(_CONVERT)
         raise InputError(f"--precision {precision}: expected one of {known}")
     for path in (out, ids):
-        claim_file(path, force)
+        claim_output(path, force)
     if (Path(model) / CONFIG).is_file():
         model = str(Run.open(model).folder(ENCODER))
     encoder, convert = open_encoder(model), _CONVERT[precision]
