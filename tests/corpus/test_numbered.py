@@ -42,7 +42,10 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_sentences_are_those_of_a_plain_loop(
     run: Run, max_words: int, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stemmed, without rare words, long ones cut: however many are worked on at once."""
+    """Stemmed, without rare words, long ones cut: however many are worked on at once.
+
+    Arrays that grow with the corpus are mapped; another call on the same folder gives the same.
+    """
     monkeypatch.setattr(module, "MAX_WORDS", max_words)
     monkeypatch.setattr(module, "_SENTENCES", block)
     monkeypatch.setattr(module, "_WORDS", block)
@@ -63,6 +66,14 @@ def test_sentences_are_those_of_a_plain_loop(
     assert read.counts.tolist() == [counts[word] for word in read.vocabulary]
     assert (np.diff(read.counts) <= 0).all()
     assert read.sources.tolist() == corpus.source_numbers().tolist()
+    chosen = np.array([5, 0, 5, len(read) - 1])
+    pieces, offsets = read.gather(chosen)
+    for i, part in zip(chosen, np.split(pieces, offsets[1:]), strict=True):
+        assert part.tolist() == read.pieces[read.bounds[i] : read.bounds[i + 1]].tolist()
+    again = read_sentences(run, WordSettings(min_count=MIN_COUNT), tmp_path)
+    for name in ("pieces", "bounds", "documents"):
+        assert isinstance(getattr(again, name).base, np.memmap), name
+        assert (getattr(again, name) == getattr(read, name)).all()
 
 
 def test_of_a_large_vocabulary_the_most_frequent_are_kept(run: Run, tmp_path: Path) -> None:
@@ -77,21 +88,3 @@ def test_of_a_large_vocabulary_the_most_frequent_are_kept(run: Run, tmp_path: Pa
     assert read.pieces.tolist() == whole.pieces[whole.pieces < most].tolist()
     with pytest.raises(InputError, match="no word occurs 100000 times"):
         read_sentences(run, WordSettings(min_count=100_000), tmp_path)
-
-
-def test_gathering_is_slicing(run: Run, tmp_path: Path) -> None:
-    """Chosen sentences one after the other, repeats included."""
-    read = read_sentences(run, WordSettings(min_count=1), tmp_path)
-    chosen = np.array([5, 0, 5, len(read) - 1])
-    pieces, offsets = read.gather(chosen)
-    for i, part in zip(chosen, np.split(pieces, offsets[1:]), strict=True):
-        assert part.tolist() == read.pieces[read.bounds[i] : read.bounds[i + 1]].tolist()
-
-
-def test_arrays_that_grow_with_the_corpus_are_mapped(run: Run, tmp_path: Path) -> None:
-    """Another call on the same folder, as after an interruption, gives the same."""
-    read, again = (read_sentences(run, WordSettings(), tmp_path) for _ in range(2))
-    for name in ("pieces", "bounds", "documents"):
-        array = getattr(again, name)
-        assert isinstance(array.base, np.memmap), name
-        assert (array == getattr(read, name)).all()

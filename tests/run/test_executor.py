@@ -15,7 +15,7 @@ import pytest
 
 from firth.run import executor as module
 from firth.run.errors import InputError, MissingExtraError
-from firth.run.executor import Local, Processes, Ray
+from firth.run.executor import Executor, Local, Processes, Ray
 
 WORK = """
 import os, signal
@@ -83,49 +83,82 @@ def test_local_opens_once_and_takes_items_one_by_one() -> None:
     assert opened == [1]
 
 
-# --- Processes ---------------------------------------------------------------------------------
+# --- Workers -----------------------------------------------------------------------------------
 
 
-def test_processes_keep_the_order_and_take_items_as_there_is_room(
-    roots: Any, tmp_path: Path
+@pytest.fixture(scope="module")
+def cluster(roots: Any) -> Iterator[Any]:
+    """A Ray cluster of this machine with two workers; more machines can be added, and lost."""
+    pytest.importorskip("ray")
+    ray = module._import_ray()
+    from ray.cluster_utils import Cluster
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[roots.__module__])
+    # A lost machine is noticed within a second or two, not fifteen.
+    health = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
+              "health_check_failure_threshold": 3}  # fmt: skip
+    head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 80 << 20,
+            "_system_config": health}  # fmt: skip
+    machines: Any = Cluster(initialize_head=True, head_node_args=head)
+    session = ray.init(machines.address, log_to_driver=False).address_info["session_dir"]
+    yield machines
+    ray.shutdown()
+    machines.shutdown()
+    shutil.rmtree(session, ignore_errors=True)
+
+
+@pytest.fixture(params=["processes", "ray"])
+def workers(request: pytest.FixtureRequest) -> Executor:
+    """Two workers."""
+    if request.param == "processes":
+        return Processes(2)
+    request.getfixturevalue("cluster")
+    return Ray()
+
+
+def test_workers_keep_the_order_and_take_items_as_there_is_room(
+    workers: Executor, roots: Any, tmp_path: Path
 ) -> None:
     """None of the work is done by the process that asks."""
     taken: list[int] = []
 
     def items() -> Iterator[int]:
-        for number in range(20):
+        for number in range(30):
             taken.append(number)
             yield number
 
-    results = Processes(2).map(roots(tmp_path), items())
+    results: Iterator[Any] = workers.map(roots(tmp_path), items())
     first = next(results)
-    assert len(taken) == 6, "three for each of two processes"
+    assert len(taken) == 6, "three for each of two workers"
     made = [first, *results]
-    assert [root for root, *_ in made] == [n**0.5 for n in range(20)]
+    assert [root for root, *_ in made] == [n**0.5 for n in range(30)]
     assert os.getpid() not in {process for _, process, *_ in made}
-    assert len({(process, number) for _, process, number, _ in made}) <= 2
-    assert {number for _, _, number, _ in made} <= {"0", "1"}
-    assert list(Processes(2).map(roots(tmp_path), [])) == []
+    if isinstance(workers, Ray):
+        assert {device for *_, device in made} == {"cpu"}
+    else:
+        assert {number for _, _, number, _ in made} <= {"0", "1"}
+    assert list(workers.map(roots(tmp_path), [])) == []
 
 
-def test_a_killed_process_is_replaced(
-    roots: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_a_killed_worker_is_replaced(
+    workers: Executor,
+    roots: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Its items are done again, in their places; nothing is printed."""
-    numbers = [4, 666, 9, 16, 25, 36, 49, 64]
-    made = list(Processes(2).map(roots(tmp_path, deaths=2), numbers))
-    assert len(list(tmp_path.iterdir())) == 2, "the premise: two were killed"
+    """Its items are done again, in their places; nothing is printed. An item that always kills
+    ends the work after the ones before it."""
+    numbers = [1, 2, 666, 3, 4, 5]
+    made: list[Any] = list(workers.map(roots(tmp_path, deaths=1), numbers))
+    assert len(list(tmp_path.iterdir())) == 1, "the premise: one was killed"
     assert [root for root, *_ in made] == [n**0.5 for n in numbers]
-    assert capfd.readouterr() == ("", "")
-
-
-def test_an_item_that_always_kills_ends_the_work(
-    roots: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not tried forever."""
+    assert isinstance(workers, Ray) or capfd.readouterr() == ("", "")
     monkeypatch.setattr(module, "RETRIES", 1)
-    with pytest.raises(InputError, match=r"killed 2 times.*--workers"):
-        list(Processes(1).map(roots(tmp_path, deaths=99), [666]))
+    results: Iterator[Any] = workers.map(roots(tmp_path, deaths=99), numbers)
+    assert [next(results)[0], next(results)[0]] == [1, 2**0.5]
+    with pytest.raises(InputError, match=r"(failed|killed) 2 times"):
+        next(results)
 
 
 def test_errors_of_the_work_come_back_once(
@@ -168,64 +201,6 @@ def test_processes_end_with_their_parent(roots: Any, tmp_path: Path) -> None:
     while Path(f"/proc/{process}").exists() and monotonic() < until:
         sleep(0.05)
     assert not Path(f"/proc/{process}").exists()
-
-
-# --- Ray ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def cluster(roots: Any) -> Iterator[Any]:
-    """A Ray cluster of this machine with two workers; more machines can be added, and lost."""
-    pytest.importorskip("ray")
-    ray = module._import_ray()
-    from ray.cluster_utils import Cluster
-
-    ray.cloudpickle.register_pickle_by_value(sys.modules[roots.__module__])
-    # A lost machine is noticed within a second or two, not fifteen.
-    health = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
-              "health_check_failure_threshold": 3}  # fmt: skip
-    head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 80 << 20,
-            "_system_config": health}  # fmt: skip
-    machines: Any = Cluster(initialize_head=True, head_node_args=head)
-    session = ray.init(machines.address, log_to_driver=False).address_info["session_dir"]
-    yield machines
-    ray.shutdown()
-    machines.shutdown()
-    shutil.rmtree(session, ignore_errors=True)
-
-
-def test_a_cluster_keeps_the_order(cluster: Any, roots: Any, tmp_path: Path) -> None:
-    """Items are taken as there is room; several workers do them, and none is this process."""
-    taken: list[int] = []
-
-    def items() -> Iterator[int]:
-        for number in range(30):
-            taken.append(number)
-            yield number
-
-    results = Ray().map(roots(tmp_path), items())
-    first = next(results)
-    assert len(taken) == 6, "three for each of two workers"
-    made = [first, *results]
-    assert [root for root, *_ in made] == [n**0.5 for n in range(30)]
-    assert os.getpid() not in {process for _, process, *_ in made}
-    assert {device for *_, device in made} == {"cpu"}
-    assert list(Ray().map(roots(tmp_path), [])) == []
-
-
-def test_a_killed_worker_of_a_cluster_is_replaced(
-    cluster: Any, roots: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another does its item; an item that always kills ends the work after the ones before it."""
-    numbers = [1, 2, 666, 3, 4, 5]
-    made = list(Ray().map(roots(tmp_path, deaths=1), numbers))
-    assert len(list(tmp_path.iterdir())) == 1, "the premise: one was killed"
-    assert [root for root, *_ in made] == [n**0.5 for n in numbers]
-    monkeypatch.setattr(module, "RETRIES", 1)
-    results = Ray().map(roots(tmp_path, deaths=99), numbers)
-    assert [next(results)[0], next(results)[0]] == [1, 2**0.5]
-    with pytest.raises(InputError, match="failed 2 times"):
-        next(results)
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
