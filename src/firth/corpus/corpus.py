@@ -86,12 +86,7 @@ class Corpus:
 
     @classmethod
     def open(cls, run: "str | Path | Run", part: Part = "learn") -> "Corpus":
-        """Open the corpus of a run.
-
-        Raises:
-            InputError: There is no run.
-            MissingStageError: The run has no corpus.
-        """
+        """Open the corpus of a run."""
         return cls(Run.open(run).path, part)
 
     def __repr__(self) -> str:

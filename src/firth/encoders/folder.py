@@ -186,10 +186,9 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
 def look(folder: Path, file: str | None = None) -> None:
     """Look at the files of a model before any library does; `file` has the weights of GGUF or ONNX.
 
-    Raises:
-        InputError: With everything that speaks against opening it: no weights that can be opened
-            without running code, pickles that a module would read, modules of other packages or
-            outside the folder, settings that name code or reach elsewhere.
+    An `InputError` names all that speaks against opening it: no weights that can be opened without
+    running code, pickles that a module would read, modules of other packages or outside the folder,
+    settings that name code or reach elsewhere.
     """
     problems, files = [], _files(folder)
     if file is None and not any(path.suffix in (".safetensors", ".onnx") for path in files):

@@ -45,12 +45,7 @@ _READ = ("max_tokens", "pooling", "prompt")
 def open_encoder(
     model: str | PretrainedFiles, settings: EncoderSettings | None = None
 ) -> PretrainedEncoder:
-    """Open an encoder of any kind: a folder, a GGUF or ONNX file, or a name on the hub.
-
-    Raises:
-        MissingExtraError: The kind of the encoder needs a library that is not installed.
-        InputError: There is no such model, it is refused, or it has no vectors for sentences.
-    """
+    """Open an encoder of any kind: a folder, a GGUF or ONNX file, or a name on the hub."""
     settings = settings or EncoderSettings()
     place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(model)
     if place.kind is ModelKind.STATIC:

@@ -127,10 +127,6 @@ def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
 
     The extension gives the format: `.csv`, `.jsonl`, else tab-separated; `.gz` may follow. The
     first line names the columns; in JSON Lines, the keys of each object do.
-
-    Raises:
-        InputError: The file cannot be read, a needed column is missing, there are no rows, or
-            rows are broken. The message names up to 20 broken rows.
     """
     path = Path(path)
     table = read_table(path)

@@ -108,10 +108,6 @@ def undefined(metric: Metric, x: Floats, y: Floats) -> str:
 # Statistics.
 
 
-def _accuracy(x: Floats, y: Floats) -> Statistic:
-    return mean_of_rows((x > y).astype(np.float64))
-
-
 def _pearson(x: Floats, y: Floats) -> Statistic:
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
@@ -184,7 +180,7 @@ def _correlation(covariance: Floats, vx: Floats, vy: Floats, scale: Floats) -> F
 
 
 _STATISTICS: Mapping[Metric, Callable[[Floats, Floats], Statistic]] = {
-    Metric.ACCURACY: _accuracy,
+    Metric.ACCURACY: lambda x, y: mean_of_rows((x > y).astype(np.float64)),
     Metric.AVERAGE_PRECISION: _average_precision,
     Metric.PEARSON: _pearson,
     Metric.SPEARMAN: _spearman,

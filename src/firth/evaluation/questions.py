@@ -19,7 +19,6 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.run.console import note, plural
-from firth.run.errors import DamagedError
 from firth.run.files import write_text
 from firth.run.run import Run
 from firth.run.settings import Settings, derive_seed
@@ -88,17 +87,12 @@ def build_questions(run: Run) -> Outcome:
 
 def open_questions(run: Run) -> list[Question]:
     """Read the questions of a run."""
-    path = run.folder(QUESTIONS) / _FILE
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-        return [
-            Question(
-                QuestionType(row.pop("type")), distractors=tuple(row.pop("distractors")), **row
-            )
-            for row in rows
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{path}: damaged ({error!r}). Run firth build") from error
+    text = (run.folder(QUESTIONS) / _FILE).read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.split("\n")[:-1]]
+    return [
+        Question(QuestionType(row.pop("type")), distractors=tuple(row.pop("distractors")), **row)
+        for row in rows
+    ]
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:

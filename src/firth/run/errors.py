@@ -53,12 +53,7 @@ def first_line(error: BaseException) -> str:
 
 
 def require(module: str, extra: str, what: str) -> ModuleType:
-    """Import an optional library, such as `onnxruntime`, which an extra of firth installs.
-
-    Raises:
-        MissingExtraError: The library is not installed. `what` is the subject of the message, such
-            as `An ONNX encoder`.
-    """
+    """Import an optional library, which an extra of firth installs and `what` needs."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -94,11 +94,7 @@ class Processes:
     count: int
 
     def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Do as `Executor.map`.
-
-        Raises:
-            InputError: As the work does; or an item has killed its process several times.
-        """
+        """Do as `Executor.map`."""
         left = iter(items)
         packed = bytes(ForkingPickler.dumps(work))
         waiting: deque[tuple[Item, Future[Any] | None]] = deque()
@@ -203,12 +199,7 @@ class Ray:
         _import_ray()
 
     def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Do as `Executor.map`.
-
-        Raises:
-            InputError: As the work does, with the name of the machine; or the cluster cannot be
-                reached, or an item kills its workers.
-        """
+        """Do as `Executor.map`."""
         left = iter(items)
         waiting: deque[Any] = deque()
         with _connected(self.address or os.environ.get("RAY_ADDRESS") or "local") as ray:

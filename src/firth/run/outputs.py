@@ -106,10 +106,6 @@ def write_folder(
     A result of the same command, settings and inputs (name → fingerprint of what is read) is
     reused. Work that was stopped is continued by the same request, and removed by another one.
     `force` allows replacing another result of firth. Other files are never replaced.
-
-    Raises:
-        InputError: `out` is a file, or holds files that firth did not write, or another result
-            without `force`; another process writes there; or the disk is full.
     """
     out = Path(out)
     check_writable(out)

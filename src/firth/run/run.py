@@ -63,12 +63,7 @@ class Run:
 
     @classmethod
     def open(cls, path: "str | Path | Run") -> "Run":
-        """Open an existing run.
-
-        Raises:
-            InputError: There is no run at `path`.
-            ConfigError: Its settings are not valid.
-        """
+        """Open an existing run."""
         if isinstance(path, Run):
             return path
         run = cls(path, Settings())

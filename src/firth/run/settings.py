@@ -279,11 +279,7 @@ def load_changes(path: Path) -> dict[str, Any]:
 def parse_changes(options: Sequence[str]) -> dict[str, Any]:
     """Return the changes that options such as `corpus.language=de` ask for, as a nested dict.
 
-    Values are YAML: `[a, b]` is a list, `null` is None.
-
-    Raises:
-        ConfigError: An option has no `=`, names no setting, or has a value that is not YAML or
-            that the setting does not take. All problems are named at once.
+    Values are YAML: `[a, b]` is a list, `null` is None. All problems are named at once.
     """
     values, problems = read_options(options)
     tree = _nested(values, "--set")

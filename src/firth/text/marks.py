@@ -80,7 +80,6 @@ _CONTRACTED = re.compile(r"\w+n['\u2019]t\b", re.IGNORECASE)
 """A negation at the end of an English verb."""
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_NO_NUMBERS = frozenset[str]()
 
 
 class Mark(StrEnum):
@@ -151,7 +150,7 @@ def numbers_in(text: str, language: str) -> frozenset[str]:
         numbers = _DIGITS.findall(_THOUSANDS.sub("", text))
     if spelled := numerals_of(language):
         numbers += map(spelled.__getitem__, spelled.keys() & words(text))
-    return frozenset(numbers) if numbers else _NO_NUMBERS
+    return frozenset(numbers)
 
 
 def number_differences(pairs: Sequence[TextPair], language: str) -> Floats:

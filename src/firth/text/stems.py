@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.text.types import Floats
 from firth.text.words import language_of, stems, words
@@ -197,24 +196,13 @@ class Idf:
 
     def save(self, folder: Path) -> None:
         """Write the counts into a folder, atomically."""
-        stored = {
-            "stemmer": self.stemmer,
-            "sentences": self.sentences,
-            "frequencies": dict(self.frequencies),
-        }
-        write_json(folder / IDF, stored)
+        stored = {"stemmer": self.stemmer, "sentences": self.sentences}
+        write_json(folder / IDF, stored | {"frequencies": dict(self.frequencies)})
 
     @classmethod
     def load(cls, folder: Path) -> "Idf":
         """Read what `save` wrote."""
-        stored = read_json(folder / IDF)
-        try:
-            return cls(dict(stored["frequencies"]), int(stored["sentences"]), stored["stemmer"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{folder / IDF}: not a table of word counts ({error!r}). Build the run again: "
-                "firth build"
-            ) from error
+        return cls(**read_json(folder / IDF))
 
 
 def fit_idf(sentences: Iterable[str], stemmer: str) -> Idf:
