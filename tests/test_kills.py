@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.conftest import TOY_SETTINGS, toy_documents
+from tests.conftest import toy_documents
 
 SEED = int(os.environ.get("FIRTH_SEED", "1"))
 KILLS = int(os.environ.get("FIRTH_KILLS", "15"))
@@ -243,9 +243,3 @@ def test_a_clock_that_is_set_back_changes_nothing(start: Path, tmp_path: Path) -
     os.utime(folder / "new.jsonl", (0, 0))
     end(begin("add new.jsonl --run run", folder))
     assert len(documents(folder)) == len(toy_documents(60))
-
-
-def test_the_settings_of_the_toy_run_are_those_of_the_fixture(toy_folder: Path) -> None:
-    """The premise of this file: what the commands build is what the fixture built."""
-    text = (toy_folder / "config.yaml").read_text()
-    assert f"dimensions: {TOY_SETTINGS['words']['dimensions']}" in text

@@ -296,12 +296,6 @@ def test_an_interrupted_call_continues(tmp_path: Path, monkeypatch: pytest.Monke
     summary = build_corpus(run, more)
     assert (summary.added, summary.removed) == (30, 1)
     assert 30 < count < 40  # not all were split again
-    monkeypatch.setattr(module, "split", split)
-    new = run_of(tmp_path / "new")
-    build_corpus(new, path)
-    build_corpus(new, more)
-    assert Corpus.open(new).digest == Corpus.open(run).digest
-    assert Corpus.open(new).keys.tolist() == Corpus.open(run).keys.tolist()
 
 
 def test_what_another_call_staged_is_forgotten(

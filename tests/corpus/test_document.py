@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from firth.corpus.document import Document, Reason, id_of_text, iso_date, record_of
+from firth.corpus.document import Document, Reason, iso_date, record_of
 from firth.run.settings import CorpusSettings
 
 from .conftest import apart
@@ -70,9 +70,3 @@ def test_fields_are_kept_as_text() -> None:
         {"stars": ("2.5",), "ok": ("false",), "day": ("2020-05-01",)},
         {},
     ]
-
-
-def test_equal_texts_have_equal_ids() -> None:
-    """An id of a text depends on nothing else, half a surrogate pair included."""
-    assert id_of_text("A text.") == id_of_text("A text.") != id_of_text("A text")
-    assert id_of_text("\ud800").startswith("text-")

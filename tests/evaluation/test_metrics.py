@@ -140,7 +140,3 @@ def test_columns_must_fit() -> None:
     """Columns of different lengths are an error, and are not broadcast."""
     with pytest.raises(InputError, match="shapes"):
         measure(Metric.PEARSON, np.zeros(3), np.zeros(1), seed=0)
-    with pytest.raises(InputError, match="shapes"):
-        measure_difference(
-            Metric.PEARSON, (np.zeros(3), np.zeros(3)), (np.zeros(3), np.zeros(1)), seed=0
-        )

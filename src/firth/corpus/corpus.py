@@ -89,10 +89,6 @@ class Corpus:
         """Open the corpus of a run."""
         return cls(Run.open(run).path, part)
 
-    def __repr__(self) -> str:
-        """Return the size of the corpus."""
-        return f"Corpus({len(self):,} sentences in {self.n_documents:,} documents)"
-
     def __len__(self) -> int:
         """Return the number of sentences."""
         return int(self.document_bounds[-1])

@@ -145,7 +145,7 @@ def build_static(
     """
     settings, corpus = run.settings.distill, Corpus.open(run)
     seed = derive_seed(run.settings.seed, "surrogate", "start")
-    counts = fit_idf((text for batch in corpus.batches() for text in batch), NO_STEMMER).frequencies
+    counts = fit_idf(chain.from_iterable(corpus.batches()), NO_STEMMER).frequencies
     known = sorted(counts, key=lambda word: (-counts[word], word))[: settings.vocabulary]
     pieces = word_pieces(known)
     with threadpool_limits(1, "blas"):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +142,7 @@ def build_words(run: Run) -> Outcome:
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     settings, scratch = run.settings.words, workspace / SCRATCH
     corpus = Corpus.open(run)
-    idf = fit_idf(
-        (text for batch in corpus.batches() for text in batch), stemmer_of(corpus.language)
-    )
+    idf = fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
     sentences = read_sentences(run, settings, scratch)
     weights = np.array([idf.weight(stem) for stem in sentences.vocabulary], np.float32)
     seed = derive_seed(run.settings.seed, "fit", "words")

@@ -7,7 +7,7 @@ of a quotation together; nupunkt knows neither full stops of other scripts nor "
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from firth.text.words import has_word
@@ -181,13 +181,8 @@ def _unwrap(paragraph: str) -> list[str]:
     ]
     if 2 * sum(soft) < len(soft):
         return lines
-    meant = [[lines[0]]]
-    for line, joins in zip(lines[1:], soft, strict=True):
-        if joins:
-            meant[-1].append(line)
-        else:
-            meant.append([line])
-    return [" ".join(joined) for joined in meant]
+    ends = [" " if joins else "\n" for joins in soft]
+    return "".join(chain.from_iterable(zip(lines, [*ends, ""], strict=True))).split("\n")
 
 
 def _best_cut(tokens: list[str], start: int, end: int) -> int:
