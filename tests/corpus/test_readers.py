@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.document import Reason
 from firth.corpus.readers import Line, Source, read_lines
-from firth.text.words import words
+from firth.text.words import has_word
 
 from .conftest import PACKINGS, json_lines, packed, read, table
 
@@ -125,7 +125,7 @@ def test_members_frames_and_padding(tmp_path: Path) -> None:
 
 # --- JSON --------------------------------------------------------------------------------------
 
-GOOD = st.text(max_size=40).filter(lambda text: "\0" not in text and bool(words(text)))
+GOOD = st.text(max_size=40).filter(lambda text: "\0" not in text and has_word(text))
 BAD_JSON: dict[bytes, Reason] = {
     b'{"text": "cut off': Reason.BROKEN_JSON,
     b"not json at all": Reason.BROKEN_JSON,
@@ -245,7 +245,7 @@ BAD_ROWS: dict[bytes, Reason] = {
 @given(
     entries=st.lists(
         st.one_of(
-            st.tuples(CELL, CELL.filter(lambda text: bool(words(text)))),
+            st.tuples(CELL, CELL.filter(lambda text: has_word(text))),
             st.sampled_from(sorted(BAD_ROWS)),
         ),
         max_size=10,

@@ -61,7 +61,7 @@ def numbered(pairs: Sequence[TextPair]) -> tuple[list[str], list[int], list[int]
 
 
 def checked(pairs: Sequence[TextPair]) -> Sequence[TextPair]:
-    """Return the pairs unchanged."""
+    """Return the pairs; an `InputError` names the first item that is not two texts."""
     for number, pair in enumerate(pairs):
         # A string is a sequence of strings too, so it is refused by type.
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(s, str) for s in pair):
