@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
+from tests.encoders.conftest import TOPICS, VERBS, tiny_bert, tiny_llm  # noqa: F401
 
 from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import build_tokenizer
@@ -19,17 +19,6 @@ from firth.run.run import Run
 from firth.run.settings import Settings
 from firth.scorer.blend import build_blend
 
-TOPICS = {
-    line.split()[0]: line.split()[1:]
-    for line in (
-        "sea ship harbor wave sailor storm sail captain anchor island tide",
-        "farm farmer field wheat plow cow barn harvest tractor seed meadow",
-        "court judge lawyer trial jury witness verdict appeal court law crime",
-        "music singer song violin concert piano melody orchestra choir drum stage",
-        "verbs saw met left found watched reached followed praised feared remembered",
-    )
-}
-VERBS = TOPICS.pop("verbs")
 NOUNS = [noun for nouns in TOPICS.values() for noun in nouns]
 SETTINGS = {
     "corpus": {"held_out_fraction": 0.4},
@@ -46,10 +35,10 @@ def sentence(topic: str, rng: random.Random) -> str:
     return f"The {one} {rng.choice(VERBS)} the {two} near the {three} of {rng.randint(2, 90)} men."
 
 
-def documents(count: int = 80) -> list[dict[str, str]]:
-    """Documents of one topic each, of two paragraphs of six sentences."""
+def documents() -> list[dict[str, str]]:
+    """80 documents of one topic each, of two paragraphs of six sentences."""
     rng, records = random.Random(5), []
-    for number in range(count):
+    for number in range(80):
         topic = list(TOPICS)[number % len(TOPICS)]
         paragraphs = [" ".join(sentence(topic, rng) for _ in range(6)) for _ in range(2)]
         title = f"About the {rng.choice(TOPICS[topic])}"
@@ -87,46 +76,44 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Write records as JSON Lines."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+def write_rows(path: Path, texts: list[list[str]], names: str, **more: list[Any]) -> Path:
+    """Write rows of texts and further columns as JSON Lines."""
+    columns = dict(zip(names.split(), zip(*texts, strict=True), strict=True)) | more
+    rows = zip(*columns.values(), strict=True)
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    path.write_text("\n".join(lines))
     return path
 
 
 @pytest.fixture
 def scored(tmp_path: Path) -> Path:
-    """Pairs of sentences: 5 for one topic, 1 for two; three sources."""
-    rng = random.Random(2)
-    rows = []
-    for number in range(90):
-        one, two = (rng.choice(list(TOPICS)) for _ in range(2))
-        two = one if number % 2 else two
-        texts = [sentence(topic, rng) for topic in (one, two)]
-        row = {"sentence1": texts[0], "sentence2": texts[1], "source": "abc"[number % 3]}
-        rows.append(row | {"score": 5 if one == two else 1 + rng.random()})
-    return write_rows(tmp_path / "scored.jsonl", rows)
+    """Pairs of sentences: 5 for one topic, 1 to 2 for two; three sources."""
+    rng, topics = random.Random(2), list(TOPICS)
+    pairs = [(one := rng.choice(topics), one if n % 2 else rng.choice(topics)) for n in range(90)]
+    texts = [[sentence(topic, rng) for topic in pair] for pair in pairs]
+    scores = [5 if one == two else 1 + rng.random() for one, two in pairs]
+    path = tmp_path / "scored.jsonl"
+    return write_rows(path, texts, "sentence1 sentence2", score=scores, source=[*"abc"] * 30)
 
 
 @pytest.fixture
 def inference(tmp_path: Path) -> Path:
     """Premises with an entailment, a neutral sentence and a contradiction each."""
-    rng, rows = random.Random(3), []
+    rng, texts = random.Random(3), []
     for _ in range(30):
         topic, other = rng.sample(list(TOPICS), 2)
         premise = sentence(topic, rng)
-        for label, about in (("entailment", topic), ("neutral", other), ("contradiction", other)):
-            row = {"sentence1": premise, "sentence2": sentence(about, rng), "label": label}
-            rows.append(row)
-    return write_rows(tmp_path / "inference.jsonl", rows)
+        texts += [[premise, sentence(about, rng)] for about in (topic, other, other)]
+    path, labels = tmp_path / "inference.jsonl", ["entailment", "neutral", "contradiction"] * 30
+    return write_rows(path, texts, "sentence1 sentence2", label=labels)
 
 
 @pytest.fixture
 def triplets(tmp_path: Path) -> Path:
     """Anchors, sentences of their topic, and sentences of another; all splits."""
-    rng, rows = random.Random(4), []
-    for number in range(60):
+    rng, texts = random.Random(4), []
+    for _ in range(60):
         topic, other = rng.sample(list(TOPICS), 2)
-        texts = [sentence(about, rng) for about in (topic, topic, other)]
-        row = dict(zip(("anchor", "positive", "negative"), texts, strict=True))
-        rows.append(row | {"split": ("train", "train", "train", "dev", "test")[number % 5]})
-    return write_rows(tmp_path / "triplets.jsonl", rows)
+        texts.append([sentence(about, rng) for about in (topic, topic, other)])
+    path, splits = tmp_path / "triplets.jsonl", ["train", "train", "train", "dev", "test"] * 12
+    return write_rows(path, texts, "anchor positive negative", split=splits)

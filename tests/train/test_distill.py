@@ -7,22 +7,25 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.pretrained import build_pretrained, open_encoder
+from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.compare import Decision
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import Run
+from firth.scorer.blend import build_blend
 from firth.train import distill as module
-from firth.train.distill import Distilled, distill
-from firth.train.loop import train
+from firth.train.distill import distill
+from firth.train.objectives import Batches
+from firth.train.students import TrainedFolder
 
 
-def bytes_of(result: Distilled) -> dict[str, str]:
+def bytes_of(result: TrainedFolder) -> dict[str, str]:
     files = [path for path in result.path.rglob("*") if path.is_file()]
     return {str(path.relative_to(result.path)): fingerprint_file(path) for path in files}
 
 
-def opens(result: Distilled) -> int:
+def opens(result: TrainedFolder) -> int:
     """The length of its vectors, for a report that is complete."""
     report = result.report
     assert set(report["before"]) == set(report["after"]) == {"dev", "test"}
@@ -51,22 +54,14 @@ def test_a_static_student_learns_similarity_matrices(run: Run) -> None:
     assert distill(run, epochs=4).reused
 
 
-def test_a_static_student_learns_of_an_encoder(run: Run, tiny_bert: Path) -> None:
-    result = distill(run, teacher=str(tiny_bert), epochs=3)
-    assert opens(result) == 16
-    assert result.report["teacher"] == "tiny-bert"
-
-
-def test_a_transformer_learns_of_another_run(run: Run, session_run: Run) -> None:
-    result = distill(run, base="transformer", teacher=str(session_run.path), epochs=1)
-    assert opens(result) == 16
-    assert result.report["teacher"] == "run"
+def test_students_of_other_teachers(run: Run, session_run: Run, tiny_bert: Path) -> None:
+    for base, teacher in (("static", tiny_bert), ("transformer", session_run.path)):
+        result = distill(run, base=base, teacher=str(teacher), epochs=1)
+        assert opens(result) == 16
+        assert result.report["teacher"] == teacher.name
 
 
 def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm: Path) -> None:
-    from firth.encoders.pretrained import build_pretrained
-    from firth.scorer.blend import build_blend
-
     changed = run.changed({"encoder": {"model": str(tiny_llm), "normalization_sentences": 30}})
     build_pretrained(changed)
     build_blend(changed)
@@ -79,35 +74,26 @@ def test_a_stopped_distillation_ends_with_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 2)
 
-    def learn() -> Distilled:
+    def learn() -> TrainedFolder:
         return distill(run, base="transformer", epochs=1)
 
     whole = bytes_of(learn())
     (run.path / "student" / "report.json").write_text("damaged")
-    usual, calls = train, 0
 
-    def stopped(*given: Any, **named: Any) -> Any:
-        batches = given[1]
+    def stopped(batches: Batches, step: int) -> Any:
+        if step == 3:
+            raise KeyboardInterrupt
+        return read(batches, step)
 
-        def batch(step: int) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == 4:
-                raise KeyboardInterrupt
-            return batches(step)
-
-        return usual(given[0], batch, *given[2:], **named)
-
-    monkeypatch.setattr(module, "train", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        learn()
-    assert calls == 4
+    read = Batches.__call__
+    with monkeypatch.context() as patch:
+        patch.setattr(Batches, "__call__", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            learn()
     assert bytes_of(learn()) == whole
 
 
 def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from firth.evaluation.bootstrap import Estimate
-
     verdict = Decision(False, "rejected: worse", {}, (), (), Estimate(-1.0, -2.0, -0.5, 9))
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
     result = distill(run, epochs=2)

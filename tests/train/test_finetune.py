@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -25,6 +26,7 @@ from firth.train.finetune import (
     recipe_for,
 )
 from firth.train.loop import Best
+from firth.train.students import TrainedFolder
 
 
 def recipe_of(path: Path, objective: str | None = None) -> Recipe:
@@ -45,47 +47,43 @@ def test_no_row_is_in_two_parts(scored: Path) -> None:
     texts = [{row.texts for row in part.rows} for part in parts.named.values()]
     assert [len(some) for some in texts] == [73, 8, 9]
     assert len(set.union(*texts)) == 90
-    assert parts.notes == (
-        "A tenth of the rows was drawn at random for test.",
-        "A tenth of the rows was drawn at random for dev.",
+    assert parts.notes == tuple(
+        f"A tenth of the rows was drawn at random for {part}." for part in ("test", "dev")
     )
     labels = columns_of(parts.train, recipe_of(scored))[1]
     assert labels is not None
     assert (min(labels), max(labels)) == (0, 1)
 
 
+def sizes(path: Path) -> dict[str, int]:
+    return {name: len(part.rows) for name, part in gather(path, None, 1).named.items()}
+
+
 def test_splits_of_a_file_are_used_as_such(triplets: Path) -> None:
-    parts = gather(triplets, None, 1)
-    assert {name: len(part.rows) for name, part in parts.named.items()} == {
-        "train": 36, "dev": 12, "test": 12
-    }  # fmt: skip
-    only = load_splits(f"{triplets}:dev", None)
-    assert list(only) == ["dev"]
+    assert sizes(triplets) == {"train": 36, "dev": 12, "test": 12}
+    assert list(load_splits(f"{triplets}:dev", None)) == ["dev"]
     with pytest.raises(InputError, match="no split 'trial'"):
         load_splits(f"{triplets}:trial", None)
 
 
+def write_splits(path: Path, **splits: list[dict[str, object]]) -> Path:
+    rows = [row | {"split": name} for name, some in splits.items() for row in some]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
 def test_rows_of_dev_and_test_are_not_learned_from(scored: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in scored.read_text().splitlines()]
-    parts = {"train": rows, "dev": rows[:20], "test": rows[15:30]}
-    path = tmp_path / "all.jsonl"
-    path.write_text("".join(
-        json.dumps(row | {"split": name}) + "\n" for name, some in parts.items() for row in some
-    ))  # fmt: skip
-    gathered = gather(path, None, 1)
-    assert {name: len(part.rows) for name, part in gathered.named.items()} == {
-        "train": 60, "dev": 15, "test": 15
-    }  # fmt: skip
-    assert gathered.notes[0] == "15 rows were not learned from: their texts are in test."
+    path = write_splits(tmp_path / "all.jsonl", train=rows, dev=rows[:20], test=rows[15:30])
+    assert sizes(path) == {"train": 60, "dev": 15, "test": 15}
+    note = "15 rows were not learned from: their texts are in test."
+    assert gather(path, None, 1).notes[0] == note
 
 
 def test_all_problems_of_the_rows_are_named(scored: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in scored.read_text().splitlines()]
-    few = tmp_path / "few.jsonl"
-    some = [row | {"score": 1, "split": "train"} for row in rows[:6]]
-    some.append(rows[80] | {"split": "dev"})
-    few.write_text("".join(json.dumps(row) + "\n" for row in some))
-    parts = gather(few, None, 1)
+    some = [row | {"score": 1} for row in rows[:6]]
+    parts = gather(write_splits(tmp_path / "few.jsonl", train=some, dev=rows[80:81]), None, 1)
     with pytest.raises(InputError, match="nothing was trained") as error:
         parts.check(recipe_for(parts.train, None, None, None, 1))
     assert "train: 6 examples to learn from; expected 8 or more" in str(error.value)
@@ -130,29 +128,22 @@ def test_batches_hold_every_row_once(numbers: Sequence[int], epochs: int, object
 def test_occurring_words_learn_what_they_would_in_the_whole_table(words: Path) -> None:
     texts = ["the ship met the judge", "a singer left the field"]
 
-    def learned(restricted: bool) -> torch.Tensor:
-        model = SentenceTransformer(str(words), device="cpu")
-        before = model[0].embedding.weight.detach().clone()  # type: ignore[union-attr,operator]
-
-        def step() -> None:
+    def learned(within: Any) -> Any:
+        model: Any = SentenceTransformer(str(words), device="cpu")
+        whole = model[0].embedding.weight
+        before = whole.detach().clone()
+        with within(model, texts):
+            assert (len(model[0].embedding.weight) < len(before)) == (within is occurring_words)
             optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
             for _ in range(3):
                 optimizer.zero_grad()
                 vectors = model(model.preprocess(texts))["sentence_embedding"]
                 (vectors[0] @ vectors[1]).backward()
                 optimizer.step()
+        assert not torch.equal(before, whole)
+        return whole.detach()
 
-        if restricted:
-            with occurring_words(model, texts):
-                assert len(model[0].embedding.weight) < len(before) / 2  # type: ignore[arg-type,union-attr]
-                step()
-        else:
-            step()
-        after: torch.Tensor = model[0].embedding.weight.detach()  # type: ignore[union-attr,operator]
-        assert not torch.equal(before, after)
-        return after
-
-    torch.testing.assert_close(learned(True), learned(False))
+    torch.testing.assert_close(learned(occurring_words), learned(lambda *_: nullcontext()))
 
 
 @pytest.mark.parametrize("data", ["scored", "inference", "triplets"])
@@ -164,10 +155,9 @@ def test_words_learn_from_labels(
     assert model.encode(["the ship"]).shape == (1, 12)
     figure = next(iter(result.report["test"].values()))
     assert figure["fine-tuned"]["value"] >= figure["start"]["value"] - 5
-    looks = [result.report["learned"]["start"]]
-    looks += [entry["dev"] for entry in result.report["learned"]["history"]]
-    steps = [0, *(entry["step"] for entry in result.report["learned"]["history"])]
-    assert result.report["learned"]["step"] == steps[int(np.argmax(looks))]
+    known = result.report["learned"]
+    looks = [{"step": 0, "dev": known["start"]}, *known["history"]]
+    assert known["step"] == max(looks, key=lambda look: look["dev"])["step"]
     card = (result.path / "README.md").read_text()
     assert all(line in card for line in result.report["lines"])
     assert str(result.path) in result.text()
@@ -177,26 +167,26 @@ def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
     tiny_bert: Path, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 3)
-    whole = finetune(tiny_bert, scored, tmp_path / "whole", epochs=2, learning_rate=1e-3)
-    calls, look = 0, Best.look
+
+    def learn(name: str, epochs: int = 2) -> TrainedFolder:
+        return finetune(tiny_bert, scored, tmp_path / name, epochs=epochs, learning_rate=1e-3)
+
+    whole, looks, look = learn("whole"), [], Best.look
 
     def stopped(best: Best, step: int) -> dict[str, float]:
-        nonlocal calls
-        calls += 1
-        if calls == 5:
+        looks.append(step)
+        if len(looks) == 5:
             raise KeyboardInterrupt
         return look(best, step)
 
-    monkeypatch.setattr(Best, "look", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        finetune(tiny_bert, scored, tmp_path / "stopped", epochs=2, learning_rate=1e-3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Best, "look", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            learn("stopped")
     assert not (tmp_path / "stopped").exists()
-    monkeypatch.setattr(Best, "look", look)
-    resumed = finetune(tiny_bert, scored, tmp_path / "stopped", epochs=2, learning_rate=1e-3)
-    assert resumed.report == whole.report
+    resumed = learn("stopped")
     for file in ("model.safetensors", "README.md", "report.json"):
         assert (resumed.path / file).read_bytes() == (whole.path / file).read_bytes()
-    again = finetune(tiny_bert, scored, tmp_path / "whole", epochs=2, learning_rate=1e-3)
-    assert again.reused
+    assert learn("whole").reused
     with pytest.raises(InputError, match="holds another result"):
-        finetune(tiny_bert, scored, tmp_path / "whole", epochs=3)
+        learn("whole", epochs=3)

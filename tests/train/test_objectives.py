@@ -5,10 +5,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 
 from firth.text.types import Singles, unit
-from firth.train.objectives import Batches, linear_fit, listwise, near_groups, rank_correlation
+from firth.train.objectives import Batches, linear_fit, listwise, near_groups
 
 
 def units(n: int, d: int, seed: int) -> Singles:
@@ -63,11 +62,3 @@ def test_a_linear_fit_recovers_a_linear_map() -> None:
     torch.testing.assert_close(result, torch.from_numpy(wanted), atol=0.02, rtol=0)
     constant = linear_fit(np.ones((9, 2), np.float32), wanted[:9])
     assert torch.isfinite(constant.weight).all()
-
-
-def test_rank_correlation_is_spearmans() -> None:
-    rng = np.random.default_rng(1)
-    one, two = rng.integers(0, 9, 50).astype(float), rng.standard_normal(50)
-    assert rank_correlation(one, two) == pytest.approx(spearmanr(one, two).statistic, abs=1e-6)
-    assert rank_correlation(one, np.ones(50)) is None
-    assert rank_correlation(one[:2], two[:2]) is None

@@ -221,9 +221,7 @@ def _part(request: Request, size: int) -> Path:
 
 def table3(request: Request) -> Findings:
     """Measure models on AFS over ten folds, and starts that learned from the other folds."""
-    from firth.train.finetune import joined, load_splits
-
-    data = joined(load_splits("afs", request.data_dir).values(), "all")
+    data = load_set("afs:all", request.data_dir)
     folds = list(make_folds(data, 10, request.seed).values())
     scorers, notes = opened(models(request, published("sun", "models3")))
     similarities = {row: scorer.similarities(data.pairs) for row, scorer in scorers.items()}

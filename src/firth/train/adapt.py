@@ -59,14 +59,13 @@ _NEEDED = {
 }
 
 
-class Adapted(TrainedFolder):
-    """An adapted encoder; its report holds accuracies, decisions, and `kept`, the candidate."""
-
-
-def adapt(run: str | Path | Run, encoder: str, out: str | Path, *, force: bool = False) -> Adapted:
+def adapt(
+    run: str | Path | Run, encoder: str, out: str | Path, *, force: bool = False
+) -> TrainedFolder:
     """Adapt an encoder to a run's documents, and save the candidate that was kept.
 
-    The settings `adapt` say how it is tuned. `encoder.normalize` may prescribe a normalization.
+    The settings `adapt` say how it is tuned. `encoder.normalize` may prescribe a normalization. The
+    report holds accuracies, decisions, and the name of what was `kept`.
 
     Args:
         run: A run with a corpus. Its questions are made where they are missing.
@@ -99,21 +98,16 @@ def adapt(run: str | Path | Run, encoder: str, out: str | Path, *, force: bool =
         },
         force=force,
     )
-    return Adapted.open(out, outcome.reused)
+    return TrainedFolder.open(out, outcome.reused)
 
 
 def tune_language_model(
     run: Run, encoder: LanguageModelEncoder, scaled: Normalized, scratch: Path
 ) -> nn.ModuleList:
-    """Tune the upper layers of a language model in place, and return them.
+    """Tune the upper layers of a language model in place on a run's corpus, and return them.
 
     It makes the model the encoder of the run: `build_pretrained(run, tune_language_model)`.
-
-    Args:
-        run: Its corpus and settings.
-        encoder: The language model.
-        scaled: The same, standardized.
-        scratch: Folder of the checkpoint.
+    `scaled` is the same model, standardized.
     """
     settings = run.settings.adapt
     mean, deviation = (torch.from_numpy(one).float() for one in (scaled.mean, scaled.deviation))
@@ -166,12 +160,13 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
             known = encoder.encode(references).astype(np.float64)
             vectors = encoder.encode(texts_of(questions))
             mean, deviation = known.mean(axis=0), np.maximum(known.std(axis=0), 1e-6)
+            zeros, ones = np.zeros_like(mean), np.ones_like(mean)
+            scales = {"none": (zeros, ones), "center": (mean, ones)}
+            scales["standardize"] = mean, deviation
             for kind in kinds:
-                center = np.zeros_like(mean) if kind == "none" else mean
-                scale = deviation if kind == "standardize" else np.ones_like(mean)
                 candidate = candidate_name(tuned, kind)
-                statistics[candidate] = center, scale
-                scaled = normalize(vectors, center, scale).astype(np.float64)
+                statistics[candidate] = scales[kind]
+                scaled = normalize(vectors, *scales[kind]).astype(np.float64)
                 answers[candidate] = answer_by_vectors(questions, scaled)
 
         measure(tuned=False)
@@ -240,12 +235,7 @@ class TextPairs:
     A batch comes from one source file, and all files are drawn equally often. So the subject does
     not give the pairs away, and the largest file does not dominate. Files with fewer pairs than a
     batch count as one file. The pairs of a batch come from different documents while there are
-    enough.
-
-    Args:
-        corpus: The corpus.
-        settings: Which texts form a pair, and pairs in a batch.
-        seed: Decides every draw.
+    enough. The seed decides every draw.
 
     Raises:
         InputError: The corpus has fewer than two pairs.
@@ -349,14 +339,8 @@ def tune(
 ) -> History:
     """Tune a part of a frozen encoder in place, and freeze it again.
 
-    Args:
-        vectors: Returns unit vectors with gradients, (n, d), of texts cut at so many tokens.
-        trained: The part that learns.
-        batches: Pairs to learn from.
-        settings: Steps, temperature, tokens of a text, micro-batches.
-        rate: Peak of Adam's rate.
-        seed: Seeds dropout.
-        scratch: Folder of the checkpoint.
+    `vectors` returns unit vectors with gradients, (n, d), of texts cut at so many tokens; `rate` is
+    the peak of Adam's rate.
     """
     trained.requires_grad_(True)
 

@@ -38,17 +38,13 @@ _MADE = ("static", "transformer", "layers")
 _LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 200
 
 
-class Distilled(TrainedFolder):
-    """A trained student; its report holds agreement with the teacher and the decision."""
-
-
 def distill(
     run: str | Path | Run,
     *,
     base: str | None = None,
     teacher: str | None = None,
     epochs: int | None = None,
-) -> Distilled:
+) -> TrainedFolder:
     """Train a student of a run's scorer, or of another teacher, in the folder of the run.
 
     What is not given is taken from the settings `distill`, and what is given goes into them.
@@ -85,20 +81,14 @@ def distill(
 
     first(prepare)
     outcome = build_student(opened)
-    return Distilled.open(opened.folder(STUDENT), outcome.reused)
+    return TrainedFolder.open(opened.folder(STUDENT), outcome.reused)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a student learns: the settings, with what suits the base where they are silent.
+    """How a student learns: settings of `distill`, with what suits the base where they are silent.
 
-    Attributes:
-        base: See `DistillSettings`.
-        epochs: Passes over sentences or pairs.
-        batch: Sentences or pairs in a step.
-        rate: Peak of Adam's rate.
-        micro_batches: Parts in which a batch is computed.
-        patience: Evaluations without a gain after which training stops.
+    `rate` is the peak of Adam's rate.
     """
 
     base: str
@@ -163,18 +153,10 @@ def train_student(
 ) -> Mapping[str, Any]:
     """Train a student, and write it with report and card into the workspace of a stage.
 
-    Args:
-        run: The run.
-        workspace: Folder of the stage.
-        plan: How to learn.
-        start: Opens the student, after torch's seed is set.
-        open_objective: Returns what the student learns: an object like `SimilarityMatrix`.
-        questions: Label-free questions, by which a student that became worse is rejected. Without
-            questions, agreement with the teacher alone decides.
-        use: Code for the card, where the student is no sentence encoder.
-
-    Returns:
-        The summary of the stage.
+    `start` opens the student, after torch's seed is set, and `open_objective` returns what it
+    learns, an object like `SimilarityMatrix`. A student that became worse on label-free `questions`
+    is rejected; without them, agreement with the teacher alone decides. `use` is code for the card,
+    where the student is no sentence encoder.
     """
     scratch, seed = workspace / SCRATCH, run.settings.seed
     static = plan.base == "static"

@@ -6,7 +6,7 @@ The losses are those of sentence-transformers, in firth's training loop.
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from torch.nn import functional
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.transformer import device, has_bfloat16, open_sentence_transformer
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
-from firth.evaluation.files import NLI, read_pair_file
+from firth.evaluation.files import NLI
 from firth.evaluation.metrics import Metric, measure, metric_sample, undefined
-from firth.evaluation.sets import ALL, EvaluationSet, evaluation_set, load_set, set_of_file
+from firth.evaluation.sets import ALL, EvaluationSet, evaluation_set, load_set
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.outputs import write_folder
@@ -60,18 +60,14 @@ _OBJECTIVES = {
 class Recipe:
     """How to learn.
 
-    Attributes:
-        kind: What the data are: `inference`, `scored pairs` or `triplets`.
-        objective: `in-batch`: multiple negatives ranking (Henderson et al. 2017). `softmax`: a
-            classifier over (u, v, |u - v|) (Reimers & Gurevych 2019). `l2`: squared difference of
-            cosine and score. `triplet`: a margin of Euclidean distances.
-        epochs: Passes over the rows.
-        batch: Rows in a step.
-        rate: Peak of Adam's rate; None chooses by kind and encoder.
-        seed: Decides every draw.
+    Objectives: `in-batch` is multiple negatives ranking (Henderson et al. 2017), `softmax` a
+    classifier over (u, v, |u - v|) (Reimers & Gurevych 2019), `l2` the squared difference of cosine
+    and score, and `triplet` a margin of Euclidean distances. `rate` is the peak of Adam's rate;
+    None chooses by kind and encoder.
     """
 
     kind: str
+    """What the data are: `inference`, `scored pairs` or `triplets`."""
     objective: str
     epochs: int
     batch: int
@@ -97,10 +93,6 @@ def recipe_for(
     return Recipe(kind, chosen, epochs or (4 if kind == "scored pairs" else 1), batch, rate, seed)
 
 
-class Finetuned(TrainedFolder):
-    """A fine-tuned encoder; its report holds data, recipe and figures of test."""
-
-
 def finetune(
     encoder: str | Path,
     data: str | Path,
@@ -112,7 +104,7 @@ def finetune(
     learning_rate: float | None = None,
     seed: int = 13,
     force: bool = False,
-) -> Finetuned:
+) -> TrainedFolder:
     """Fine-tune an encoder on labels, and save the best weights by dev.
 
     Args:
@@ -160,7 +152,7 @@ def finetune(
         return {name: report[name] for name in ("encoder", "test", "notes")}
 
     settings = {"recipe": asdict(recipe), "data": fingerprints}
-    return Finetuned.open(out, write_finetuned(encoder, out, fill, settings, force))
+    return TrainedFolder.open(out, write_finetuned(encoder, out, fill, settings, force))
 
 
 def write_finetuned(
@@ -241,38 +233,20 @@ def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> Parts:
     return Parts(train, chosen, measured, tuple(notes))
 
 
-def load_splits(
-    name: str | Path, data_dir: str | Path | None, subset: str | None = None
-) -> dict[str, EvaluationSet]:
+def load_splits(name: str | Path, data_dir: str | Path | None) -> dict[str, EvaluationSet]:
     """Return the splits of a file or set, train first; or that of `NAME:SPLIT`.
 
     Raises:
         InputError: There is no such file, set or split.
     """
-    base, _, split = (str(name), "", "") if Path(name).is_file() else str(name).partition(":")
-    wanted = [split] if split else [TRAIN, DEV, TEST]
+    if ":" in str(name) and not Path(name).is_file():
+        only = load_set(str(name), data_dir)
+        return {only.split: only}
     sets: dict[str, EvaluationSet] = {}
-    if Path(base).is_file():
-        file = read_pair_file(base, subset)
-        there = {row.split for row in file.rows}
-        wanted = [split] if split else [one for one in wanted if one in there] or [ALL]
-        sets = {one: set_of_file(file, one) for one in wanted}
-    else:
-        for one in wanted:
-            try:
-                sets[one] = load_set(f"{base}:{one}", data_dir)
-            except InputError:
-                if split:
-                    raise
-        sets = sets or {ALL: load_set(f"{base}:{ALL}", data_dir)}
-    return sets
-
-
-def joined(sets: Iterable[EvaluationSet], split: str) -> EvaluationSet:
-    """Return several splits of a set as one."""
-    first, *others = sets
-    rows = [row for one in (first, *others) for row in one.rows]
-    return evaluation_set(first.name, split, rows, first.metrics, first.source, first.notes)
+    for split in (TRAIN, DEV, TEST):
+        with suppress(InputError):
+            sets[split] = load_set(f"{name}:{split}", data_dir)
+    return sets or {ALL: load_set(f"{name}:{ALL}", data_dir)}
 
 
 def divided(
@@ -479,12 +453,8 @@ def figures_of(
 ) -> dict[str, dict[str, Any]]:
     """Return metric → the mean over groups of rows: `start`, `fine-tuned`, and `difference`.
 
-    Args:
-        data: The rows.
-        groups: Numbers of the rows of each group.
-        before: Cosines of the pairs of `data` by the start.
-        after: Cosines by the fine-tuned model.
-        seed: Seed of the resamples.
+    `before` and `after` are the cosines of the pairs of `data` by the start and by the fine-tuned
+    model; the seed decides the resamples.
     """
 
     def measured(metric: Metric, *systems: Floats) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.transformer import open_sentence_transformer
-from firth.evaluation.sets import ALL, EvaluationSet, make_folds
+from firth.evaluation.files import read_pair_file
+from firth.evaluation.sets import ALL, EvaluationSet, load_set, make_folds, set_of_file
 from firth.run.console import table
 from firth.run.errors import InputError
 from firth.run.files import write_json
@@ -23,8 +24,6 @@ from firth.train.finetune import (
     figure_rows,
     figures_of,
     fit,
-    joined,
-    load_splits,
     recipe_for,
     similarities,
     write_finetuned,
@@ -32,10 +31,6 @@ from firth.train.finetune import (
 from firth.train.students import REPORT, TrainedFolder, shown_name
 
 FOLDS = 10
-
-
-class CrossValidated(TrainedFolder):
-    """Figures of models on rows that they did not learn from; the report holds their cosines."""
 
 
 def cross_validate(
@@ -51,7 +46,7 @@ def cross_validate(
     learning_rate: float | None = None,
     seed: int = 13,
     force: bool = False,
-) -> CrossValidated:
+) -> TrainedFolder:
     """Fine-tune once for each fold, and measure on the rows that were held out.
 
     Args:
@@ -70,7 +65,11 @@ def cross_validate(
     Raises:
         InputError: Data or encoder cannot be used, or the folds cannot be made.
     """
-    whole = joined(load_splits(data, data_dir, leave_out).values(), ALL)
+    base, _, split = (str(data), "", "") if Path(data).is_file() else str(data).partition(":")
+    if Path(base).is_file():
+        whole = set_of_file(read_pair_file(base, leave_out), split or ALL)
+    else:
+        whole = load_set(f"{base}:{split or ALL}", data_dir)
     recipe = recipe_for(whole, objective, epochs, learning_rate, seed)
     tests = whole.subsets if leave_out else make_folds(whole, folds or FOLDS, seed)
     if not tests:
@@ -111,7 +110,7 @@ def cross_validate(
         write_json(workspace / REPORT, report)
         return {"encoder": report["encoder"], "figures": figures}
 
-    return CrossValidated.open(out, write_finetuned(encoder, out, fill, settings, force))
+    return TrainedFolder.open(out, write_finetuned(encoder, out, fill, settings, force))
 
 
 def parts_of_fold(whole: EvaluationSet, rows: Ints, name: str, seed: int) -> Parts:

@@ -41,6 +41,7 @@ T = TypeVar("T")
 History = list[dict[str, float]]
 """An entry each `report_steps`: `step`, mean `loss` since the last entry, figures of `evaluate`."""
 _BROKEN = (SafetensorError, KeyError, TypeError, ValueError)
+_LONGEST_GRADIENT = 1.0
 _TRIM_STEPS = 3
 """Steps between two returns of freed memory. After each step, a training takes a tenth longer."""
 
@@ -49,29 +50,24 @@ _TRIM_STEPS = 3
 class Schedule:
     """How long and how fast to train.
 
-    Attributes:
-        steps: Number of updates.
-        rate: Peak of Adam's rate. It rises linearly for `warmup` steps, then falls linearly to 0.
-        warmup: Steps of the rise.
-        checkpoint_steps: Steps between two checkpoints.
-        seed: Seeds dropout, together with the number of the batch.
-        report_steps: Steps between two entries of the history.
-        clip: Largest norm of the gradient.
-        bfloat16: Whether the forward pass runs under bfloat16 autocast.
-        accumulate: Batches in a step. Their mean loss is the loss of the step.
-        micro_batches: Parts in which the loss computes its batch by `in_parts`.
+    The rate of Adam rises linearly to `rate` in `warmup` of the `steps`, then falls linearly to 0.
     """
 
     steps: int
     rate: float
     warmup: int
     checkpoint_steps: int
+    """Steps between two checkpoints."""
     seed: int
+    """Seeds dropout, together with the number of the batch."""
     report_steps: int = 50
-    clip: float = 1.0
+    """Steps between two entries of the history."""
     bfloat16: bool = False
+    """Whether the forward pass runs under bfloat16 autocast."""
     accumulate: int = 1
+    """Batches in a step. Their mean loss is the loss of the step."""
     micro_batches: int = 1
+    """Parts in which the loss computes its batch by `in_parts`."""
 
     def __post_init__(self) -> None:
         if self.accumulate > 1 < self.micro_batches:
@@ -154,7 +150,7 @@ def train(
                 )
             for group in optimizer.param_groups:
                 group["lr"] = schedule.rate_at(step)
-            nn.utils.clip_grad_norm_(parameters, schedule.clip)
+            nn.utils.clip_grad_norm_(parameters, _LONGEST_GRADIENT)
             optimizer.step()
             running.append(loss)
             if done % _TRIM_STEPS == 0:
@@ -185,10 +181,7 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
     computed again in the backward pass (Chen et al. 2016; Gao et al. 2021). Several processes share
     the parts: each has all vectors, and the gradients of those that it computed.
 
-    Args:
-        encode: Returns the vectors of some rows of the batch.
-        rows: Rows of the batch. A batch with fewer rows than parts is computed at once.
-        parts: Number of parts, of about the same size.
+    A batch with fewer rows than parts is computed at once.
     """
     if parts == 1 or rows < parts:
         return encode(slice(rows))
@@ -285,20 +278,9 @@ def read_state(path: Path) -> Any:
 class Best:
     """The weights of a model with the highest figure so far, the first of which are the start's.
 
-    They lie in a file, so that a training that resumes knows them.
-
-    Args:
-        model: Its weights are kept.
-        figure: Returns how good the model is now; None where that is undefined.
-        scratch: Folder of the file.
-        name: Name of the figure in the history.
-
-    Attributes:
-        start: The figure of the start.
-        step: Step of the best weights; 0 is the start.
-
-    Raises:
-        DamagedError: The file is damaged.
+    They lie in a file in `scratch`, so that a training that resumes knows them. `figure` says how
+    good the model is now, None where that is undefined; `start` is the figure of the start, and
+    `step` the step of the best weights.
     """
 
     def __init__(

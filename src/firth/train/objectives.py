@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn import functional
 
+from firth.evaluation.metrics import Metric, measure
 from firth.run.settings import derive_seed
 from firth.text.types import Floats, Ints, Singles, unit
 from firth.train.loop import in_parts
@@ -36,10 +36,8 @@ _HELD_NEAREST = 10
 class Batches:
     """Rows of each step, a function of the step; each epoch has another order.
 
-    Args:
-        groups: Rows that stay in one batch, (g, s). What an epoch leaves over is dropped.
-        size: Rows in a batch; it has at least one group.
-        seed: Decides the order.
+    Each row of `groups`, (g, s), stays in one batch of about `size` rows, at least one group. What
+    an epoch leaves over is dropped.
     """
 
     def __init__(self, groups: Ints, size: int, seed: int) -> None:
@@ -66,18 +64,8 @@ class SimilarityMatrix:
     The loss is the divergence of the student's distributions from the teacher's (ListNet, Cao et
     al. 2007). Where the teacher has sentence vectors, one minus the cosine with them is added.
 
-    Args:
-        student: It is trained.
-        teacher: Its sentences and similarities.
-        batch: Sentences in a batch.
-        micro_batches: Parts in which a batch is computed.
-        seed: Decides groups and order.
-
-    Attributes:
-        module: What is trained.
-        batches: Numbers of the sentences of each step.
-        sizes: Sentences of each split.
-        seed: Seeds dropout.
+    `module` is what is trained, `batches` are the sentences of each step, `sizes` those of each
+    split, and `seed` seeds dropout.
     """
 
     unit = "sentences"
@@ -171,9 +159,8 @@ class HeldOut:
 def listwise(vectors: Tensor, similarities: Tensor) -> Tensor:
     """Return the mean divergence of the student's distributions from the teacher's, at least 0.
 
-    Args:
-        vectors: The student's, (n, d), of any length.
-        similarities: The teacher's, (n, n), on the scale of cosines.
+    Vectors are the student's, (n, d), of any length; similarities the teacher's, (n, n), on the
+    scale of cosines.
     """
     with torch.autocast(vectors.device.type, enabled=False):  # These products must not be rounded.
         units = functional.normalize(vectors.float(), dim=1)
@@ -192,10 +179,7 @@ def near_groups(vectors: Singles, size: int, seed: int) -> Ints:
     the differences between sentences that nearly agree. In random order each free sentence takes
     its nearest free ones. Sentences that find too few are grouped at the end.
 
-    Args:
-        vectors: Unit vectors, (n, d); blocks of 65,536 are compared with each other.
-        size: Sentences in a group, at most n.
-        seed: Decides the order.
+    Unit vectors, (n, d), are compared in blocks of 65,536.
     """
     rng, groups = np.random.default_rng(seed), []
     for start in range(0, len(vectors) - size + 1, _BLOCK):
@@ -233,7 +217,6 @@ def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
 
 
 def rank_correlation(one: Floats, two: Floats) -> float | None:
-    """Return Spearman's correlation; None for fewer than three pairs or a constant side."""
-    if len(one) < 3 or np.ptp(one) == 0 or np.ptp(two) == 0:
-        return None
-    return round(float(np.corrcoef(rankdata(one), rankdata(two))[0, 1]), 6)
+    """Return Spearman's correlation, to six decimals; None where it is undefined."""
+    value = measure(Metric.SPEARMAN, one, two, seed=0, resamples=0).value
+    return None if value is None else round(value / 100, 6)

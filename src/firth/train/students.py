@@ -50,12 +50,10 @@ _LLAMA = (
 
 @dataclass(frozen=True)
 class TrainedFolder:
-    """What a training left in a folder.
+    """What a training left in a folder, with its `report.json`.
 
-    Attributes:
-        path: The folder, which `SentenceTransformer(path)` opens if it holds an encoder.
-        report: Contents of its `report.json`.
-        reused: Whether it was there already.
+    `SentenceTransformer(path)` opens the folder, if it holds an encoder. `reused` says whether it
+    was there already.
     """
 
     path: Path
@@ -124,15 +122,10 @@ def is_static(model: SentenceTransformer) -> bool:
 
 
 def open_student(run: Run, settings: DistillSettings, folder: Path) -> BiEncoder:
-    """Return the student before training; torch's seed decides random weights.
+    """Return the student before training, whose files are written into a folder.
 
-    Args:
-        run: Its words, tokenizer or language model become the student, as `settings.base` says.
-        settings: What the student is.
-        folder: Its files are written there.
-
-    Raises:
-        InputError: The base cannot be opened, or is not what it must be.
+    Words, tokenizer or language model of the run become the student, as `settings.base` says, else
+    an encoder of that name. Torch's seed decides random weights.
     """
     base = settings.base
     if base == "static":

@@ -18,6 +18,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import open_encoder
+from firth.evaluation.files import read_text
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import (
@@ -257,12 +258,5 @@ def sentence_hashes(texts: Iterable[str]) -> Hashes:
 
 
 def _cells(file: Path) -> Iterator[str]:
-    try:
-        with file.open(encoding="utf-8-sig", errors="replace") as lines:
-            for line in lines:
-                yield from {line, *line.split("\t")}
-    except OSError as error:
-        raise InputError(
-            f"{file}: cannot be read ({error.strerror}). The setting `exclude` names it as a "
-            "file of texts that no student may learn"
-        ) from error
+    for line in read_text(file).split("\n"):
+        yield from {line, *line.split("\t")}
