@@ -1,4 +1,4 @@
-"""A small run and tiny models of every kind, made here: none of them is downloaded."""
+"""A run over toy documents, a static encoder whose words are known, and files of labels."""
 
 import json
 import random
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.encoders.conftest import TOPICS, VERBS, tiny_bert, tiny_llm  # noqa: F401
+from tests.conftest import toy_documents
+from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
 
 from firth.corpus.build import build_corpus
-from firth.corpus.tokenizer import build_tokenizer
 from firth.encoders.static import write_static
 from firth.encoders.words import build_words
 from firth.evaluation.questions import build_questions
@@ -19,7 +19,13 @@ from firth.run.run import Run
 from firth.run.settings import Settings
 from firth.scorer.blend import build_blend
 
+TOPICS = {
+    "sea": ["ship", "harbor", "wave", "sailor", "storm", "sail", "captain", "anchor", "island"],
+    "farm": ["farmer", "field", "wheat", "plow", "cow", "barn", "harvest", "tractor", "seed"],
+    "court": ["judge", "lawyer", "trial", "jury", "witness", "verdict", "appeal", "court", "law"],
+}
 NOUNS = [noun for nouns in TOPICS.values() for noun in nouns]
+VERBS = ["saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared"]
 SETTINGS = {
     "corpus": {"held_out_fraction": 0.4},
     "words": {"min_count": 2, "dimensions": 16, "batch": 32, "epochs": 2},
@@ -35,23 +41,11 @@ def sentence(topic: str, rng: random.Random) -> str:
     return f"The {one} {rng.choice(VERBS)} the {two} near the {three} of {rng.randint(2, 90)} men."
 
 
-def documents() -> list[dict[str, str]]:
-    """80 documents of one topic each, of two paragraphs of six sentences."""
-    rng, records = random.Random(5), []
-    for number in range(80):
-        topic = list(TOPICS)[number % len(TOPICS)]
-        paragraphs = [" ".join(sentence(topic, rng) for _ in range(6)) for _ in range(2)]
-        title = f"About the {rng.choice(TOPICS[topic])}"
-        records.append({"id": f"{topic}-{number}", "title": title, "text": "\n\n".join(paragraphs)})
-    return records
-
-
 @pytest.fixture(scope="session")
 def session_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with corpus, words, questions and blend."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", Settings.model_validate(SETTINGS))
-    build_corpus(run, documents())
-    build_tokenizer(run)
+    build_corpus(run, toy_documents(100))
     build_words(run)
     build_questions(run)
     build_blend(run)
@@ -61,8 +55,7 @@ def session_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def run(session_run: Run, tmp_path: Path) -> Run:
     """A copy of the run, in which a test may build."""
-    shutil.copytree(session_run.path, tmp_path / "run")
-    return Run.open(tmp_path / "run")
+    return Run.open(shutil.copytree(session_run.path, tmp_path / "run"))
 
 
 @pytest.fixture(scope="session")

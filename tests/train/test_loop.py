@@ -183,13 +183,11 @@ def test_best_keeps_the_highest_figure(tmp_path: Path) -> None:
 
 
 SHARED = """
-import sys
+from dataclasses import replace
 from pathlib import Path
 import torch
 from torch.nn import functional
-sys.path.insert(0, {tests!r})
-from test_loop import SCHEDULE, Net, batch
-from dataclasses import replace
+from tests.train.test_loop import SCHEDULE, Net, batch
 from firth.run.run import Run
 from firth.train.distill import distill
 from firth.train.loop import in_parts, rank, train
@@ -237,7 +235,7 @@ def test_two_processes_learn_what_one_learns(
     def code(count: int) -> str:
         folder = tmp_path / str(count)
         shutil.copytree(session_run.path, folder / "run")
-        return SHARED.format(tests=str(Path(__file__).parent), folder=str(folder))
+        return SHARED.format(folder=str(folder))
 
     known = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     script = code(2)
