@@ -14,9 +14,8 @@ from firth.reproduce.neighbors import (
     CBOS,
     SIAMESE_CBOW,
     batches,
-    center_predicts_neighbors,
     centers_of,
-    context_predicts_center,
+    compose,
     cross_entropy,
     learn,
 )
@@ -46,7 +45,7 @@ def test_cbos_is_a_softmax_over_the_sentence_and_random_ones(cosine: bool) -> No
     """Its targets have one 1 in each row, so the loss is that of Eq. 7."""
     vectors = torch.from_numpy(np.random.default_rng(3).standard_normal((8, 4), np.float32))
     centers, negatives = np.array([1, 5]), np.array([[0, 4], [2, 3]])
-    batch = context_predicts_center(DOCUMENTS, centers, negatives, 1)
+    batch = compose(DOCUMENTS, centers, negatives, 1, siamese=False)
     anchors = torch.stack([(vectors[0] + vectors[2]) / 2, (vectors[4] + vectors[6]) / 2])
     known = vectors[torch.tensor([[1, 0, 4], [5, 2, 3]])]
     if cosine:
@@ -54,9 +53,8 @@ def test_cbos_is_a_softmax_over_the_sentence_and_random_ones(cosine: bool) -> No
     logits = torch.einsum("bd,bcd->bc", anchors, known)
     expected = functional.cross_entropy(logits, torch.zeros(2, dtype=torch.long), reduction="sum")
     torch.testing.assert_close(cross_entropy(vectors, batch, cosine=cosine), expected)
-    others = center_predicts_neighbors(
-        DOCUMENTS, centers_of(DOCUMENTS), negatives.repeat(4, 0)[:7], 2
-    )
+    all_centers, many = centers_of(DOCUMENTS), negatives.repeat(4, 0)[:7]
+    others = compose(DOCUMENTS, all_centers, many, 2, siamese=True)
     np.testing.assert_allclose(others.targets.sum(axis=1), 1, rtol=1e-6)
     assert torch.isfinite(cross_entropy(vectors, others, cosine=cosine))
 

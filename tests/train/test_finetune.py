@@ -17,6 +17,7 @@ from firth.run.errors import InputError
 from firth.train import finetune as module
 from firth.train.finetune import (
     Recipe,
+    check,
     columns_of,
     finetune,
     gather,
@@ -30,7 +31,7 @@ from firth.train.students import TrainedFolder
 
 
 def recipe_of(path: Path, objective: str | None = None) -> Recipe:
-    return recipe_for(gather(path, None, 1).train, objective, None, None, 1)
+    return recipe_for(gather(path, None, 1)[0]["train"], objective, None, None, 1)
 
 
 def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets: Path) -> None:
@@ -43,20 +44,20 @@ def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets
 
 
 def test_no_row_is_in_two_parts(scored: Path) -> None:
-    parts = gather(scored, None, 1)
-    texts = [{row.texts for row in part.rows} for part in parts.named.values()]
+    parts, notes = gather(scored, None, 1)
+    texts = [{row.texts for row in part.rows} for part in parts.values()]
     assert [len(some) for some in texts] == [73, 8, 9]
     assert len(set.union(*texts)) == 90
-    assert parts.notes == tuple(
+    assert notes == [
         f"A tenth of the rows was drawn at random for {part}." for part in ("test", "dev")
-    )
-    labels = columns_of(parts.train, recipe_of(scored))[1]
+    ]
+    labels = columns_of(parts["train"], recipe_of(scored))[1]
     assert labels is not None
     assert (min(labels), max(labels)) == (0, 1)
 
 
 def sizes(path: Path) -> dict[str, int]:
-    return {name: len(part.rows) for name, part in gather(path, None, 1).named.items()}
+    return {name: len(part.rows) for name, part in gather(path, None, 1)[0].items()}
 
 
 def test_splits_of_a_file_are_used_as_such(triplets: Path) -> None:
@@ -77,21 +78,21 @@ def test_rows_of_dev_and_test_are_not_learned_from(scored: Path, tmp_path: Path)
     path = write_splits(tmp_path / "all.jsonl", train=rows, dev=rows[:20], test=rows[15:30])
     assert sizes(path) == {"train": 60, "dev": 15, "test": 15}
     note = "15 rows were not learned from: their texts are in test."
-    assert gather(path, None, 1).notes[0] == note
+    assert gather(path, None, 1)[1][0] == note
 
 
 def test_all_problems_of_the_rows_are_named(scored: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in scored.read_text().splitlines()]
     some = [row | {"score": 1} for row in rows[:6]]
-    parts = gather(write_splits(tmp_path / "few.jsonl", train=some, dev=rows[80:81]), None, 1)
+    parts, _ = gather(write_splits(tmp_path / "few.jsonl", train=some, dev=rows[80:81]), None, 1)
     with pytest.raises(InputError, match="nothing was trained") as error:
-        parts.check(recipe_for(parts.train, None, None, None, 1))
+        check(parts, recipe_for(parts["train"], None, None, None, 1))
     assert "train: 6 examples to learn from; expected 8 or more" in str(error.value)
     assert "dev: spearman needs at least 2 rows" in str(error.value)
 
 
 def test_inference_becomes_triplets_or_classes(inference: Path) -> None:
-    data = gather(inference, None, 1).train
+    data = gather(inference, None, 1)[0]["train"]
     columns, labels = columns_of(data, recipe_for(data, None, None, None, 1))
     assert labels is None
     by_texts = {row.texts: row.label for row in data.rows}

@@ -14,7 +14,7 @@ def test_no_row_of_a_fold_is_learned_from(scored: Path) -> None:
     assert sorted(row for rows in folds.values() for row in rows.tolist()) == [*range(90)]
     rows = folds["fold 2"]
     parts = parts_of_fold(whole, rows, "fold 2", 1)
-    texts = [{row.texts for row in part.rows} for part in parts.named.values()]
+    texts = [{row.texts for row in part.rows} for part in parts.values()]
     assert [len(some) for some in texts] == [65, 7, 18]
     assert len(set.union(*texts)) == 90
     assert texts[2] == {whole.rows[row].texts for row in rows}

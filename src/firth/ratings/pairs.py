@@ -153,9 +153,6 @@ def sample_pairs(
 
     Only sentences with the same value of the column `within` are paired. Buckets are of given pairs
     where the table has pairs. Each word counts as the most frequent one of its line of synonyms.
-
-    Raises:
-        InputError: The source or the synonyms cannot be read, or no pair fits.
     """
     strategy = settings.strategy
     is_scored = strategy is Strategy.SCORES

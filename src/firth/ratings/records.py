@@ -72,10 +72,6 @@ def read_items(path: Path) -> list[Item]:
 
     A column `id` names the items; without it their names are row numbers. The texts are the columns
     `sentence1` and `sentence2`, or all columns but `id` and `score`.
-
-    Raises:
-        InputError: The file cannot be read, has no column of texts, or has empty or repeated ids,
-            or empty texts.
     """
     table = read_table(path)
     names = SENTENCES if set(SENTENCES) <= set(table.header) else table.header
@@ -94,12 +90,7 @@ def read_items(path: Path) -> list[Item]:
 
 
 def read_tuples(path: Path, items: Collection[str] | None = None) -> list[Tuple]:
-    """Read tuples of known items, or of any, from the columns `tuple`, `item1`, ..., `itemN`.
-
-    Raises:
-        InputError: The file cannot be read, has fewer than three items in a tuple, an item twice
-            in a tuple, unknown items, or ids that occur twice.
-    """
+    """Read tuples of known items, or of any, from the columns `tuple`, `item1`, ..., `itemN`."""
     table = read_table(path)
     numbers = sorted(int(match[1]) for name in table.header if (match := _ITEM.fullmatch(name)))
     if len(numbers) < SMALLEST or numbers != list(range(1, len(numbers) + 1)):
@@ -122,12 +113,7 @@ def read_tuples(path: Path, items: Collection[str] | None = None) -> list[Tuple]
 
 
 def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
-    """Read gold questions from a file with the columns `tuple`, `best` and `worst`.
-
-    Raises:
-        InputError: The file cannot be read, names unknown tuples, items that are not in the tuple,
-            the same item as best and worst, or a tuple twice.
-    """
+    """Read gold questions from a file with the columns `tuple`, `best` and `worst`."""
     members = {one.id: one.items for one in tuples}
 
     def gold(record: Record, _: int) -> Gold:
@@ -148,9 +134,6 @@ def read_annotations(path: Path) -> list[Annotation]:
 
     Best and worst may be empty, and are not checked. The file may be a questionnaire's database,
     too: then all its answers are returned.
-
-    Raises:
-        InputError: The file cannot be read, or lines lack a tuple or an annotator.
     """
     if _is_database(path):
         from firth.ratings.store import Store

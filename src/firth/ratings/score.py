@@ -120,11 +120,7 @@ def score_answers(
     threshold: float = THRESHOLD,
     splits: int = SPLITS,
 ) -> Scores:
-    """Score items from best-worst answers; see `sort_answers` and `measure_reliability`.
-
-    Raises:
-        InputError: No answer counts.
-    """
+    """Score items from best-worst answers; see `sort_answers` and `measure_reliability`."""
     answers = sort_answers(tuples, annotations, gold, threshold)
     judgements = Judgements.of(tuples, answers.kept)
     shown, best, worst = judgements.count()

@@ -77,9 +77,6 @@ def read_sentences(
 
     A source is a run; a `.txt` file with a sentence on each line; or a CSV, TSV or JSON Lines file
     with the columns `sentence1` and `sentence2`, or `sentence` or `text`, and `extra` ones.
-
-    Raises:
-        InputError: The source cannot be read, or lacks a column.
     """
     are_pairs, records = _records(source, extra)
     texts, tokens, places = list[str](), list[list[str]](), list[int]()

@@ -186,11 +186,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a questionnaire that exists.
-
-        Raises:
-            InputError: There is none, or it is damaged.
-        """
+        """Open a questionnaire that exists."""
         if not path.is_file() or not path.stat().st_size:
             raise InputError(f"{path}: no questionnaire. Make it with firth ratings serve")
         store = cls(path, Rules())
@@ -219,9 +215,6 @@ class Store:
         """Return the key of an annotator, who may have been here before.
 
         Names that differ only in case, white space or Unicode form have the same key.
-
-        Raises:
-            UnusableAnswerError: The name is empty or too long.
         """
         shown = " ".join("".join(c if c.isprintable() else " " for c in name).split())
         key = unicodedata.normalize("NFKC", shown).casefold()

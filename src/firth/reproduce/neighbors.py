@@ -4,7 +4,7 @@ Sentences that are neighbors in the corpus teach them. A step asks of some ancho
 candidates goes with each (Eqs. 5 to 7). Only the words of a step move.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,10 +48,6 @@ class Batch:
     open: npt.NDArray[np.bool_]
 
 
-Compose = Callable[[Ints, Ints, Ints, int], Batch]
-"""Makes a batch of documents, centers, negatives and k."""
-
-
 def neighbors(documents: Ints, centers: Ints, k: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return the k sentences on each side of each center, (B, 2k), and which of them exist.
 
@@ -84,33 +80,22 @@ def batches(
         yield some, rng.integers(len(documents), size=(len(some), settings.negatives))
 
 
-def context_predicts_center(documents: Ints, centers: Ints, negatives: Ints, k: int) -> Batch:
-    """Return a batch of CBOS (Eqs. 5, 6).
+def compose(documents: Ints, centers: Ints, negatives: Ints, k: int, *, siamese: bool) -> Batch:
+    """Return a batch of CBOS (Eqs. 5, 6), or of Siamese CBOW (Kenter et al. 2016, Eqs. 2 to 4).
 
-    The anchor is 1/2k of the sum of the neighbors. The candidates are the center and m random
-    sentences.
-    """
-    members, there = neighbors(documents, centers, k)
-    candidates = np.column_stack((centers, negatives))
-    targets = np.zeros(candidates.shape, np.float32)
-    targets[:, 0] = 1
-    shares = there.astype(np.float32) / np.float32(2 * k)
-    return Batch(members, shares, candidates, targets, np.ones(candidates.shape, bool))
-
-
-def center_predicts_neighbors(documents: Ints, centers: Ints, negatives: Ints, k: int) -> Batch:
-    """Return a batch of Siamese CBOW (Kenter et al. 2016, Eqs. 2 to 4).
-
-    The anchor is the center. The candidates are its neighbors, equally probable, and m random
-    sentences, whose probability should be 0.
+    CBOS: the anchor is 1/2k of the sum of the neighbors, and the center is to be found among m
+    random sentences. Siamese CBOW: the anchor is the center, and its neighbors, equally probable,
+    are to be found.
     """
     near, there = neighbors(documents, centers, k)
-    candidates = np.column_stack((near, negatives))
-    taking_part = np.column_stack((there, np.ones(negatives.shape, bool)))
+    center, alone = centers[:, None], np.ones((len(centers), 1), bool)
+    members, shares = (center, alone) if siamese else (near, there / np.float32(2 * k))
+    wanted, exist = (near, there) if siamese else (center, alone)
+    candidates = np.column_stack((wanted, negatives))
+    taking_part = np.column_stack((exist, np.ones(negatives.shape, bool)))
     targets = np.zeros(candidates.shape, np.float32)
-    targets[:, : 2 * k] = there / there.sum(axis=1, keepdims=True)
-    shares = np.ones((len(centers), 1), np.float32)
-    return Batch(centers[:, None], shares, candidates, targets, taking_part)
+    targets[:, : wanted.shape[1]] = exist / exist.sum(axis=1, keepdims=True)
+    return Batch(members, shares.astype(np.float32), candidates, targets, taking_part)
 
 
 def cross_entropy(vectors: Tensor, batch: Batch, *, cosine: bool) -> Tensor:
@@ -172,12 +157,8 @@ def learn(
 
     Returns:
         Word vectors, (V, d), and the mean loss of each epoch.
-
-    Raises:
-        InputError: No sentence has a neighbor.
     """
     cosine = name == SIAMESE_CBOW
-    compose: Compose = center_predicts_neighbors if cosine else context_predicts_center
     each = len(centers_of(sentences.documents))
     if not each:
         raise InputError(f"every document of the corpus has one sentence; {name} learns from two")
@@ -197,7 +178,8 @@ def learn(
             loss = 0.0
             steps = batches(sentences.documents, settings, derive_seed(seed, "order"), epoch)
             for centers, negatives in steps:
-                batch = compose(sentences.documents, centers, negatives, settings.window)
+                near = settings.window
+                batch = compose(sentences.documents, centers, negatives, near, siamese=cosine)
                 rate = settings.learning_rate * max(1e-4, 1 - seen / total)
                 loss += step(vectors, squares, sentences, batch, rate, cosine=cosine)
                 seen += len(centers)

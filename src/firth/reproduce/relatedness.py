@@ -189,9 +189,6 @@ def compare_in_bins(
     Pairs are the same where their texts are, in any order, whatever the case and punctuation. Bins
     have equal width over the range of the second scores, published or that of the data. A pair
     with several second scores has their mean.
-
-    Raises:
-        InputError: Fewer than two pairs have both scores.
     """
     second: dict[tuple[str, ...], list[float]] = {}
     for row in (row for other in others for row in other.rows):

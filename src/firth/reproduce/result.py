@@ -99,9 +99,6 @@ class Request:
         """Return the sizes that the settings name, else the usual ones, ascending and distinct.
 
         They are written as `250`, `100K` or `10%` of the whole, which is the largest one.
-
-        Raises:
-            ConfigError: With every size that cannot be read or is out of range.
         """
         sizes, problems = set(), []
         for text in map(str, self.settings.sizes or usual):

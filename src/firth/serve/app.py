@@ -37,13 +37,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Service:
-    """The service of a model.
+    """The service of a model; clients must send the token, if there is one.
 
-    Args:
-        model: The model.
-        load: Limits of the work.
-        token: Token that clients must send; None asks for none.
-        is_ours: Decides whether a host name is this service.
+    `is_ours` decides whether a host name is this service.
     """
 
     def __init__(

@@ -44,13 +44,8 @@ class Manner(Enum):
 class Endpoint:
     """An endpoint.
 
-    Attributes:
-        method: GET, with parameters in the address, or POST, with a JSON body.
-        path: Its path; `{id:path}` may contain slashes.
-        summary: What it does, in a line.
-        request: The fields of a request.
-        answer: Makes the answer from the model (or, if batched, from vectors) and the request.
-        manner: How it is answered.
+    GET has parameters in the address, of which `{id:path}` may contain slashes, and POST a JSON
+    body. `answer` makes the answer from the model (or, if batched, from vectors) and the request.
     """
 
     method: str

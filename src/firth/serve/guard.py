@@ -36,12 +36,8 @@ class Guard:
     header must name this service (against DNS rebinding), and a request that a browser sends for
     another site's page is refused by its `Sec-Fetch-Site` and `Origin` headers.
 
-    Args:
-        app: The application.
-        max_bytes: Largest body.
-        is_ours: Decides whether a host name, without its port, is this service.
-        token: The expected `Authorization: Bearer` token; None asks for none.
-        refuse: Makes the answer to a refused request, from a message and a status.
+    `is_ours` decides whether a host name without its port is this service. `token` is the expected
+    `Authorization: Bearer` token. `refuse` makes the answer from a message and a status.
     """
 
     def __init__(

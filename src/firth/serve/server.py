@@ -55,11 +55,7 @@ class Limits:
 
 
 def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
-    """Return a server of an application, ready to run.
-
-    Raises:
-        MissingExtraError: The extra `serve` is not installed.
-    """
+    """Return a server of an application, ready to run."""
     require("uvicorn", "serve", "A server")
     import h11
     import uvicorn
@@ -156,11 +152,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket on which connections wait until a server takes them; port 0 is a free one.
-
-    Raises:
-        InputError: The port is taken, or the host is not this machine.
-    """
+    """Return a socket on which connections wait until a server takes them; port 0 is a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -186,14 +178,7 @@ def run_server(
 ) -> None:
     """Serve until interrupted or terminated; requests that have begun are finished.
 
-    Args:
-        server: From `make_server`.
-        ready: Called with the address, as soon as connections are accepted.
-        host: Address of this machine.
-        port: Port; 0 is a free one.
-
-    Raises:
-        InputError: As `listen`.
+    `ready` is called with the address, as soon as connections are accepted. Port 0 is a free one.
     """
     # SIGTERM is made the same as Ctrl+C, after which uvicorn finishes and raises the signal again.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -217,19 +202,13 @@ def serve(
     auth: bool = True,
     allowed: Sequence[str] = (),
 ) -> None:
-    """Serve a run until interrupted.
+    """Serve a run, which must not be built meanwhile, until interrupted.
 
-    Args:
-        run: Folder of the run, which must not be built meanwhile.
-        host: Address to listen on.
-        port: Port; 0 is a free one.
-        auth: Whether other machines need the token of the variable FIRTH_TOKEN.
-        allowed: Further names under which clients reach the service.
+    Other machines need the token of the variable FIRTH_TOKEN, unless `auth` is false. `allowed` are
+    further names under which clients reach the service.
 
     Raises:
         InputError: Other machines reach the host and there is no token, or the port is taken.
-        MissingExtraError: The extra `serve` is not installed.
-        MissingStageError: The run is not built.
     """
     token = read_token()
     if token is None and auth and not is_loopback(host):
@@ -264,11 +243,7 @@ def serve(
 
 
 def read_token() -> str | None:
-    """Return the token of the variable FIRTH_TOKEN, or None.
-
-    Raises:
-        InputError: It is too short, or contains blanks or other than ASCII characters.
-    """
+    """Return the token of the variable FIRTH_TOKEN, or None."""
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not token:
         return None

@@ -38,13 +38,8 @@ Answer = Callable[[Any, Any], dict[str, Any]]
 
 
 class Problem(Exception):  # noqa: N818
-    """An error that a client receives.
-
-    Args:
-        status: HTTP status.
-        code: A word for programs.
-        message: What happened, and what was expected.
-        hint: What to do, or "".
+    """An error that a client receives: status of HTTP, a word for programs, and for people what
+    happened, what was expected, and what to do.
     """
 
     def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
@@ -105,11 +100,7 @@ class Worker:
         return await asyncio.wrap_future(self._thread.submit(work))
 
     async def ask_heavy(self, answer: Answer, request: Any) -> dict[str, Any]:
-        """Return the answer to a heavy request, one at a time; a cancelled one is ended.
-
-        Raises:
-            Problem: 429 where too many wait, so that there is room for ordinary ones.
-        """
+        """Return the answer to a heavy request, one at a time; a cancelled one is ended."""
         if self._waiting >= self.load.heavy:
             raise busy("Too many heavy requests are in progress.")
         self._waiting += 1
@@ -122,11 +113,7 @@ class Worker:
         return result
 
     async def ask_long(self, answer: Answer, request: Any) -> AsyncIterator[dict[str, Any]]:
-        """Run long work: yield its `progress` now and then, and its `result` at last.
-
-        Raises:
-            Problem: 429 where other long work is in progress; 504 where it takes too long.
-        """
+        """Run long work: yield its `progress` now and then, and its `result` at last."""
         if self._long.is_busy:
             raise busy("Other long work is in progress.")
         lines = self._long.lines(answer, request)
@@ -220,12 +207,9 @@ def _answer(run: Path, pipe: Connection) -> None:
 
 
 class Batcher:
-    """Encodes the texts of waiting requests together.
+    """Encodes the texts of waiting requests together, in the thread of a worker.
 
-    Args:
-        worker: Its thread encodes.
-        encode: Gives vectors, (n, d). No vector depends on the other texts.
-        count: Called with the number of texts of each batch.
+    No vector depends on the other texts. `count` is called with the number of texts of each batch.
     """
 
     def __init__(

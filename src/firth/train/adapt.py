@@ -126,11 +126,7 @@ def tune_language_model(
 
 
 def learning_part(model: SentenceTransformer, settings: AdaptSettings) -> tuple[nn.Module, float]:
-    """Return the part of an encoder that learns, and its rate: layers, or the matrix of a table.
-
-    Raises:
-        InputError: The model is neither a Transformer nor static.
-    """
+    """Return the part of an encoder that learns, and its rate: layers, or the matrix of a table."""
     first: Any = model[0]
     if is_static(model):
         return first.embedding, settings.learning_rate or _STATIC_RATE
@@ -236,9 +232,6 @@ class TextPairs:
     not give the pairs away, and the largest file does not dominate. Files with fewer pairs than a
     batch count as one file. The pairs of a batch come from different documents while there are
     enough. The seed decides every draw.
-
-    Raises:
-        InputError: The corpus has fewer than two pairs.
     """
 
     def __init__(self, corpus: Corpus, settings: AdaptSettings, seed: int) -> None:

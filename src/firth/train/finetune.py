@@ -78,11 +78,7 @@ class Recipe:
 def recipe_for(
     data: EvaluationSet, objective: str | None, epochs: int | None, rate: float | None, seed: int
 ) -> Recipe:
-    """Return the recipe for data; what is not given follows from the data.
-
-    Raises:
-        InputError: The data cannot be learned by this objective.
-    """
+    """Return the recipe for data; what is not given follows from the data."""
     is_nli = {row.label for row in data.rows} == {*NLI}
     kind = "triplets" if data.is_triplets else "inference" if is_nli else "scored pairs"
     chosen = objective or _OBJECTIVES[kind][0]
@@ -123,30 +119,30 @@ def finetune(
     Raises:
         InputError: Data or encoder cannot be used. Nothing is trained then.
     """
-    parts = gather(data, data_dir, seed)
-    recipe = recipe_for(parts.train, objective, epochs, learning_rate, seed)
-    parts.check(recipe)
-    fingerprints = {name: one.fingerprint for name, one in parts.named.items()}
+    parts, notes = gather(data, data_dir, seed)
+    recipe = recipe_for(parts[TRAIN], objective, epochs, learning_rate, seed)
+    check(parts, recipe)
+    test = parts.get(TEST)
+    fingerprints = {name: one.fingerprint for name, one in parts.items()}
 
     def fill(workspace: Path) -> Mapping[str, Any]:
         model = open_sentence_transformer(str(encoder))
-        before = None if parts.test is None else similarities(model, parts.test)
+        before = None if test is None else similarities(model, test)
         learned = fit(model, parts, recipe, derive_seed(seed, "finetune"), workspace / SCRATCH)
         report: dict[str, Any] = {
             "encoder": shown_name(encoder),
             "recipe": asdict(recipe),
             "data": {
                 name: {"name": one.name, "rows": len(one.rows), "metric": one.metrics[0].value}
-                for name, one in parts.named.items()
+                for name, one in parts.items()
             },
             "learned": learned,
             "test": {},
-            "notes": parts.notes,
+            "notes": notes,
         }
-        if parts.test is not None and before is not None:
-            rows = [np.arange(len(parts.test.rows))]
-            after = similarities(model, parts.test)
-            report["test"] = figures_of(parts.test, rows, before, after, seed)
+        if test is not None and before is not None:
+            rows, after = [np.arange(len(test.rows))], similarities(model, test)
+            report["test"] = figures_of(test, rows, before, after, seed)
         report["lines"] = lines_of(report)
         save_trained(workspace, model, "A sentence encoder, fine-tuned with firth", report)
         return {name: report[name] for name in ("encoder", "test", "notes")}
@@ -170,75 +166,53 @@ def write_finetuned(
 # --- Data ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """What is learned from, what chooses, what measures. No row is in two parts."""
-
-    train: EvaluationSet
-    dev: EvaluationSet | None
-    test: EvaluationSet | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> dict[str, EvaluationSet]:
-        """The parts that are there."""
-        every = {TRAIN: self.train, DEV: self.dev, TEST: self.test}
-        return {name: one for name, one in every.items() if one is not None}
-
-    def check(self, recipe: Recipe) -> None:
-        """Raise `InputError` with everything of the rows that cannot be learned or measured."""
-        problems = []
-        columns, labels = columns_of(self.train, recipe)
-        if (count := len(columns[0]) if columns else 0) < _FEWEST:
-            problems.append(f"train: {count} examples to learn from; expected {_FEWEST} or more")
-        elif labels is not None and len({*labels}) < 2:
-            problems.append("train: all scores are equal; expected different ones")
-        for name, part in self.named.items():
-            if name != TRAIN:
-                both = part.columns(np.arange(float(len(part.pairs))))
-                if why := undefined(part.metrics[0], *both):
-                    problems.append(f"{name}: {why}")
-        if problems:
-            lines = "".join(f"\n  - {problem}" for problem in problems)
-            raise InputError(f"the data cannot be used, and nothing was trained:{lines}")
+Parts = dict[str, EvaluationSet]
+"""What is learned from, `train`; what chooses, `dev`; what measures, `test`: as far as it is there.
+No row is in two of them."""
 
 
-def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> Parts:
-    """Load what is learned from, and load or draw dev and test; see `finetune`.
+def check(parts: Parts, recipe: Recipe) -> None:
+    """Raise `InputError` with everything of the rows that cannot be learned or measured."""
+    problems = []
+    columns, labels = columns_of(parts[TRAIN], recipe)
+    if (count := len(columns[0]) if columns else 0) < _FEWEST:
+        problems.append(f"train: {count} examples to learn from; expected {_FEWEST} or more")
+    elif labels is not None and len({*labels}) < 2:
+        problems.append("train: all scores are equal; expected different ones")
+    for name, part in parts.items():
+        both = part.columns(np.arange(float(len(part.pairs))))
+        if name != TRAIN and (why := undefined(part.metrics[0], *both)):
+            problems.append(f"{name}: {why}")
+    if problems:
+        lines = "".join(f"\n  - {problem}" for problem in problems)
+        raise InputError(f"the data cannot be used, and nothing was trained:{lines}")
 
-    Raises:
-        InputError: A set cannot be loaded, or no rows are left to learn from.
-    """
+
+def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> tuple[Parts, list[str]]:
+    """Load what is learned from, load or draw dev and test, and return notes too."""
     splits = load_splits(data, data_dir)
     name, train = next(iter(splits.items()))
     if len(splits) > 1 and name != TRAIN:
         raise InputError(f"{data}: no split {TRAIN}. Name the split to learn from: {data}:{name}")
-    parts: dict[str, EvaluationSet | None] = {}
+    others: Parts = {}
     notes = []
     for part in (TEST, DEV):
         if len(splits) > 1 and part in splits:
-            parts[part] = splits[part]
-        else:
-            train, parts[part] = divided(train, derive_seed(seed, "finetune", part), part)
-            if parts[part] is not None:
-                notes.append(f"A tenth of the rows was drawn at random for {part}.")
-    for part, one in parts.items():
-        if one is not None:
-            before, train = len(train.rows), train.without(one)
-            if gone := before - len(train.rows):
-                notes.append(f"{gone:,} rows were not learned from: their texts are in {part}.")
-    chosen, measured = parts[DEV], parts[TEST]
-    if chosen is not None and measured is not None:
-        chosen = chosen.without(measured)
-    return Parts(train, chosen, measured, tuple(notes))
+            others[part] = splits[part]
+        elif drawn := divided(train, derive_seed(seed, "finetune", part), part):
+            train, others[part] = drawn
+            notes.append(f"A tenth of the rows was drawn at random for {part}.")
+    for part, one in others.items():
+        before, train = len(train.rows), train.without(one)
+        if gone := before - len(train.rows):
+            notes.append(f"{gone:,} rows were not learned from: their texts are in {part}.")
+    if len(others) == 2:
+        others[DEV] = others[DEV].without(others[TEST])
+    return {TRAIN: train, **dict(reversed(others.items()))}, notes
 
 
 def load_splits(name: str | Path, data_dir: str | Path | None) -> dict[str, EvaluationSet]:
-    """Return the splits of a file or set, train first; or that of `NAME:SPLIT`.
-
-    Raises:
-        InputError: There is no such file, set or split.
-    """
+    """Return the splits of a file or set, train first; or that of `NAME:SPLIT`."""
     if ":" in str(name) and not Path(name).is_file():
         only = load_set(str(name), data_dir)
         return {only.split: only}
@@ -251,12 +225,12 @@ def load_splits(name: str | Path, data_dir: str | Path | None) -> dict[str, Eval
 
 def divided(
     data: EvaluationSet, seed: int, part: str
-) -> tuple[EvaluationSet, EvaluationSet | None]:
-    """Return a set without a random tenth of its rows, and that tenth; None of a small set."""
+) -> tuple[EvaluationSet, EvaluationSet] | None:
+    """Return a set without a random tenth of its rows, and that tenth; None for a small set."""
     count = len(data.rows)
     size = max(3, round(_SHARE * count))
     if count - size < _FEWEST:
-        return data, None
+        return None
     mixed = np.random.default_rng(seed).permutation(count)
     return chosen_rows(data, mixed[size:]), chosen_rows(data, mixed[:size], part)
 
@@ -288,9 +262,9 @@ def fit(
     """
     where = torch.device("cpu") if is_static(model) else device()
     model.to(where)
-    columns, labels = columns_of(parts.train, recipe)
+    columns, labels = columns_of(parts[TRAIN], recipe)
     batches = plan(columns, recipe, derive_seed(seed, "order"))
-    dev, steps = parts.dev, len(batches)
+    dev, steps = parts.get(DEV), len(batches)
     of_words = 5e-4 if recipe.kind == "scored pairs" else 2e-3
     rate = recipe.rate or (of_words if is_static(model) else 2e-5)
 

@@ -18,7 +18,10 @@ from firth.run.stage import SCRATCH
 from firth.text.types import Ints
 from firth.train.finetune import (
     DEV,
+    TEST,
+    TRAIN,
     Parts,
+    check,
     chosen_rows,
     divided,
     figure_rows,
@@ -76,7 +79,7 @@ def cross_validate(
         raise InputError(f"{data}: all values of {leave_out} are equal, so none can be left out")
     parts = {name: parts_of_fold(whole, rows, name, seed) for name, rows in tests.items()}
     for one in parts.values():
-        one.check(recipe)
+        check(one, recipe)
     scheme = f"one {leave_out} left out at a time" if leave_out else f"{len(tests)} folds"
     settings = {"recipe": asdict(recipe), "data": whole.fingerprint, "scheme": scheme}
 
@@ -90,7 +93,7 @@ def cross_validate(
             # The rows of a set are sorted by their content, and so are those of a part of it.
             places = np.concatenate([tests[name] + side * n for side in range(len(before) // n)])
             after[places] = similarities(model, chosen_rows(whole, tests[name]))
-            sizes = {which: len(one.rows) for which, one in part.named.items()}
+            sizes = {which: len(one.rows) for which, one in part.items()}
             learned[name] = {**sizes, "step": result["step"], "steps": result["steps"]}
         scopes = {"mean of folds": list(tests.values()), "all rows": [np.arange(n)]}
         figures = {
@@ -117,5 +120,7 @@ def parts_of_fold(whole: EvaluationSet, rows: Ints, name: str, seed: int) -> Par
     """Return the parts of a fold; a tenth of the rows to learn from is drawn for dev."""
     test = chosen_rows(whole, rows, name)
     others = chosen_rows(whole, np.setdiff1d(np.arange(len(whole.rows)), rows)).without(test)
-    learned, dev = divided(others, derive_seed(seed, "finetune", name, DEV), DEV)
-    return Parts(learned if dev is None else learned.without(dev), dev, test)
+    if drawn := divided(others, derive_seed(seed, "finetune", name, DEV), DEV):
+        learned, dev = drawn
+        return {TRAIN: learned.without(dev), DEV: dev, TEST: test}
+    return {TRAIN: others, TEST: test}

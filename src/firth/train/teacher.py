@@ -97,11 +97,7 @@ class Teacher:
 
     @classmethod
     def open(cls, run: Run) -> "Teacher":
-        """Open the teacher of a run.
-
-        Raises:
-            MissingStageError: The stage is not built.
-        """
+        """Open the teacher of a run."""
         folder, source = run.folder(TEACHER), scorer_run(run)
         name = read_json(folder / _RECORD)["name"]
         texts = list(Corpus.open(run).texts(open_mapped(folder / _SENTENCES)))
@@ -137,12 +133,7 @@ def scorer_run(run: Run) -> Run | None:
 
 
 def teacher_inputs(run: Run) -> dict[str, str]:
-    """Return the fingerprint of a teacher outside the run; empty for the run's scorer.
-
-    Raises:
-        InputError: There is no such teacher, or it is refused.
-        MissingStageError: It is a run without a scorer.
-    """
+    """Return the fingerprint of a teacher outside the run; empty for the run's scorer."""
     teacher, source = run.settings.distill.teacher, scorer_run(run)
     if teacher is None:
         return {}
@@ -153,12 +144,7 @@ def teacher_inputs(run: Run) -> dict[str, str]:
 
 
 def build_teacher(run: Run) -> Outcome:
-    """Choose the sentences, and let the teacher read them.
-
-    Raises:
-        MissingStageError: A stage is not built.
-        InputError: The teacher is refused or cannot be loaded, or there are too few sentences.
-    """
+    """Choose the sentences, and let the teacher read them."""
     teacher, source = run.settings.distill.teacher, scorer_run(run)
     exclude = run.settings.distill.exclude
     excluded = Exclusions.load(exclude)
@@ -196,11 +182,7 @@ def _save(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def choose_sentences(corpus: Corpus, most: int, excluded: "Exclusions", seed: int) -> Ints:
-    """Return at most `most` sentences of 3 to 40 words in random order, without evaluation data.
-
-    Raises:
-        InputError: There are too few sentences.
-    """
+    """Return at most `most` sentences of 3 to 40 words in random order, without evaluation data."""
     counts = np.asarray(corpus.word_counts)
     usual = np.flatnonzero((counts >= _WORDS[0]) & (counts <= _WORDS[1])).astype(np.int64)
     np.random.default_rng(seed).shuffle(usual)
@@ -224,11 +206,7 @@ class Exclusions:
 
     @classmethod
     def load(cls, files: Iterable[str] = ()) -> "Exclusions":
-        """Return the sentences of public evaluation sets, and lines and cells of some files.
-
-        Raises:
-            InputError: A file is missing or cannot be read.
-        """
+        """Return the sentences of public evaluation sets, and lines and cells of some files."""
         known: list[Hashes] = [np.load(_EVALUATION, allow_pickle=False)]
         for file in files:
             long = (cell for cell in _cells(Path(file)) if len(words(cell)) >= _FEWEST_WORDS)
