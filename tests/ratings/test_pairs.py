@@ -23,16 +23,13 @@ FIXTURES = [HealthCheck.function_scoped_fixture]
 def slow_overlap(tokens: list[list[str]], measure: Measure, one: int, two: int) -> float:
     """Return the overlap of two sentences by its definition."""
     a, b = set(tokens[one]), set(tokens[two])
-
-    def weight(chosen: set[str]) -> float:
-        if measure is not Measure.IDF:
-            return len(chosen)
-        counts = Counter(word for bag in tokens for word in set(bag))
-        return sum(math.log((1 + len(tokens)) / (1 + counts[word])) + 1 for word in chosen)
-
+    counts, n = Counter(word for bag in tokens for word in set(bag)), len(tokens)
+    is_idf = measure is Measure.IDF
+    weights = {w: math.log((1 + n) / (1 + k)) + 1 if is_idf else 1 for w, k in counts.items()}
+    shared, first, second = (sum(weights[word] for word in some) for some in (a & b, a, b))
     if measure is Measure.FIRST:
-        return weight(a & b) / weight(a) if a else 1.0
-    return 2 * weight(a & b) / (weight(a) + weight(b)) if a or b else 1.0
+        return shared / first if a else 1.0
+    return 2 * shared / (first + second) if a or b else 1.0
 
 
 @settings(max_examples=80)

@@ -1,5 +1,7 @@
 """Many splits at a time give what one split after the other gives."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,17 +24,12 @@ def slow_correlations(found: Judgements, halves: list[int]) -> tuple[float, floa
     """Correlate one split as a person would do it."""
     scores: list[dict[int, float]] = []
     for half in (FIRST, SECOND):
-        shown: dict[int, int] = {}
-        net: dict[int, int] = {}
-        for answer, which in enumerate(halves):
-            if which != half:
-                continue
-            for item in found.tuples[found.asked[answer]].tolist():
-                shown[item] = shown.get(item, 0) + 1
-            best, worst = int(found.best[answer]), int(found.worst[answer])
-            net[best] = net.get(best, 0) + 1
-            net[worst] = net.get(worst, 0) - 1
-        scores.append({item: net.get(item, 0) / times for item, times in shown.items()})
+        shown, net = Counter[int](), Counter[int]()
+        for answer in np.flatnonzero(np.array(halves) == half).tolist():
+            shown.update(found.tuples[found.asked[answer]].tolist())
+            net[int(found.best[answer])] += 1
+            net[int(found.worst[answer])] -= 1
+        scores.append({item: net[item] / times for item, times in shown.items()})
     both = sorted(scores[0].keys() & scores[1].keys())
     x, y = ([one[item] for item in both] for one in scores)
     return spearmanr(x, y).statistic, pearsonr(x, y).statistic

@@ -1,7 +1,6 @@
 """Every tuple gets its answers, nobody sees one twice, and nothing that was given is lost."""
 
 import itertools
-import os
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -99,22 +99,19 @@ while (question := store.next(who)) is not None:
 def test_nothing_is_lost_when_two_processes_are_killed(folder: Path) -> None:
     """Each answer that was acknowledged before a SIGKILL is in the file, and work continues."""
     path, acknowledged = folder / "db", []
+    command = [sys.executable, "-c", _SCRIPT, str(path)]
     running = [
-        subprocess.Popen(
-            [sys.executable, "-c", _SCRIPT, str(path), name], stdout=subprocess.PIPE, text=True
-        )
-        for name in "ab"
+        subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "ab"
     ]
+    streams: list[Any] = [one.stdout for one in running]
+    for stream in streams:
+        acknowledged += [stream.readline().strip() for _ in range(20)]
     for one in running:
-        assert one.stdout is not None
-        acknowledged += [one.stdout.readline().strip() for _ in range(20)]
-    for one in running:
-        os.kill(one.pid, signal.SIGKILL)
-    for one in running:
-        assert one.stdout is not None
-        acknowledged += [line.strip() for line in one.stdout if line.endswith("\n")]
+        one.kill()
+    for one, stream in zip(running, streams, strict=True):
+        acknowledged += [line.strip() for line in stream if line.endswith("\n")]
         assert one.wait() == -signal.SIGKILL
-        one.stdout.close()
+        stream.close()
     with Store.open(path) as store:
         kept = [f"{one.tuple} {one.best} {one.worst}" for one in store.annotations()]
         assert store.next("a") is not None

@@ -1,7 +1,6 @@
 """Students: every kind learns from a teacher, resumes to the same bytes, and does no harm."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,18 +10,11 @@ from firth.encoders.pretrained import build_pretrained, open_encoder
 from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.compare import Decision
 from firth.run.errors import InputError
-from firth.run.files import fingerprint_file
 from firth.run.run import Run
 from firth.scorer.blend import build_blend
 from firth.train import distill as module
 from firth.train.distill import distill
-from firth.train.objectives import Batches
 from firth.train.students import TrainedFolder
-
-
-def bytes_of(result: TrainedFolder) -> dict[str, str]:
-    files = [path for path in result.path.rglob("*") if path.is_file()]
-    return {str(path.relative_to(result.path)): fingerprint_file(path) for path in files}
 
 
 def opens(result: TrainedFolder) -> int:
@@ -67,30 +59,6 @@ def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm:
     build_blend(changed)
     result = distill(changed, base="layers", epochs=1)
     assert opens(result) == 32
-
-
-def test_a_stopped_distillation_ends_with_the_same_bytes(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 2)
-
-    def learn() -> TrainedFolder:
-        return distill(run, base="transformer", epochs=1)
-
-    whole = bytes_of(learn())
-    (run.path / "student" / "report.json").write_text("damaged")
-
-    def stopped(batches: Batches, step: int) -> Any:
-        if step == 3:
-            raise KeyboardInterrupt
-        return read(batches, step)
-
-    read = Batches.__call__
-    with monkeypatch.context() as patch:
-        patch.setattr(Batches, "__call__", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            learn()
-    assert bytes_of(learn()) == whole
 
 
 def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -108,24 +107,24 @@ def test_a_damaged_checkpoint_starts_from_the_first_step(
 def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
     model: Any = nn.Linear(1, 1)
     schedule = Schedule(steps=9, rate=1e30, warmup=0, checkpoint_steps=1, seed=1)
-
-    def loss(_: int) -> Tensor:
-        total: Tensor = (model(torch.ones(1, 1)) ** 4).sum()
-        return total
-
     with pytest.raises(InputError, match=r"infinite in step 2\. Lower the learning rate.*1e\+30"):
-        train(model, lambda step: step, loss, schedule, tmp_path, "Test")
+        train(
+            model,
+            lambda _: torch.ones(1, 1),
+            lambda x: model(x).pow(4).sum(),
+            schedule,
+            tmp_path,
+            "",
+        )
 
 
 def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
-    def trained(accumulate: int, batch_of_step: Callable[[int], Tensor]) -> Tensor:
+    def trained(accumulate: int, rows_of: Callable[[int], Tensor]) -> Any:
         torch.manual_seed(1)
         model: Any = nn.Linear(6, 1)
-        schedule = replace(SCHEDULE, accumulate=accumulate)
-        folder = tmp_path / str(accumulate)
-        train(model, batch_of_step, lambda rows: model(rows).pow(2).mean(), schedule, folder, "")
-        weight: Tensor = model.weight.detach()
-        return weight
+        schedule, scratch = replace(SCHEDULE, accumulate=accumulate), tmp_path / str(accumulate)
+        train(model, rows_of, lambda rows: model(rows).pow(2).mean(), schedule, scratch, "")
+        return model.weight.detach()
 
     one = trained(3, lambda number: batch(number)[0])
     other = trained(1, lambda step: torch.cat([batch(3 * step + part)[0] for part in range(3)]))
@@ -182,82 +181,61 @@ def test_best_keeps_the_highest_figure(tmp_path: Path) -> None:
         Best(model, lambda: 0.1, tmp_path, "dev")
 
 
-SHARED = """
+def test_processes_that_cannot_share_a_step_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("WORLD_SIZE", "2"), ("RANK", "0")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match="share a step evenly"):
+        learned(tmp_path, replace(SCHEDULE, accumulate=3))
+
+
+SCRIPT = """
+import sys
 from dataclasses import replace
 from pathlib import Path
 import torch
+from safetensors.torch import save_file
 from torch.nn import functional
-from tests.train.test_loop import SCHEDULE, Net, batch
 from firth.run.run import Run
 from firth.train.distill import distill
 from firth.train.loop import in_parts, rank, train
-from safetensors.torch import save_file
+from tests.train.test_loop import SCHEDULE, Net, batch
 
-def trained(name, schedule, loss_of):
+folder = Path(sys.argv[1])
+changes = {"base": "transformer", "epochs": 1, "micro_batches": 2}
+run = Run.open(folder / "run").changed({"distill": changes})
+assert [distill(run).reused for _ in range(2)] == [rank() > 0, True]
+
+def learned(name, schedule, loss):
     model = Net()
     if rank():  # Another start, which must not matter.
         torch.nn.init.zeros_(model.first.weight)
-    scratch = Path({folder!r}) / name / str(rank())
-    history = train(model, batch, loss_of(model), schedule, scratch, name)
-    save_file(model.state_dict(), Path({folder!r}) / f"{{name}}-{{rank()}}.safetensors")
-    print(name, rank(), history)
+    scratch = folder / name / str(rank())
+    train(model, batch, lambda some: loss(model, *some), schedule, scratch, name)
+    save_file(model.state_dict(), folder / f"{name}-{rank()}.safetensors")
 
-def contrastive(model):
-    def loss(some):
-        vectors = in_parts(lambda rows: model.eval().vectors(some[0][rows]), 4, 2)
-        return (vectors @ vectors.T).softmax(dim=1).diagonal().mean()
-    return loss
+def contrastive(model, rows, _):
+    vectors = in_parts(lambda some: model.eval().vectors(rows[some]), 4, 2)
+    return (vectors @ vectors.T).softmax(dim=1).diagonal().mean()
 
-def squared(model):
-    return lambda some: functional.mse_loss(model(some[0]), some[1])
+def squared(model, rows, wanted):
+    return functional.mse_loss(model(rows), wanted)
 
-changes = {{"base": "transformer", "epochs": 1, "micro_batches": 2}}
-run = Run.open({folder!r} + "/run").changed({{"distill": changes}})
-assert distill(run).reused == (rank() > 0)
-assert distill(run).reused
-
-trained("batches", replace(SCHEDULE, accumulate=2), squared)
-trained("parts", replace(SCHEDULE, micro_batches=2), contrastive)
-try:
-    trained("odd", replace(SCHEDULE, accumulate=3), squared)
-except Exception as error:
-    print(error)
+learned("batches", replace(SCHEDULE, accumulate=2), squared)
+learned("parts", replace(SCHEDULE, micro_batches=2), contrastive)
 """
 
 
-def test_two_processes_learn_what_one_learns(
-    session_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-
-    def code(count: int) -> str:
-        folder = tmp_path / str(count)
-        shutil.copytree(session_run.path, folder / "run")
-        return SHARED.format(folder=str(folder))
-
-    known = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    script = code(2)
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", script],
-            env=os.environ | known | {"RANK": rank, "LOCAL_RANK": rank, "FIRTH_DEVICE": "cpu"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in "01"
-    ]
-    exec(code(1), {})
-    capsys.readouterr()
-    ended = [process.communicate(timeout=300) for process in started]
-    for process, (_, errors) in zip(started, ended, strict=True):
-        assert process.returncode == 0, errors
-    said = [out for out, _ in ended]
-    assert all("2 processes cannot share a step evenly. It has 3 batches" in one for one in said)
-    histories = [one.split("\n")[0].split(" ", 2)[2] for one in said]
-    assert histories[0] == histories[1]
+def test_two_processes_learn_what_one_learns(session_run: Run, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    known = {"PYTHONPATH": os.pathsep.join(sys.path), "FIRTH_DEVICE": "cpu"}
+    for count in "12":
+        shutil.copytree(session_run.path, tmp_path / count / "run")
+        torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", count]
+        files = [str(tmp_path / name) for name in ("script.py", count)]
+        command = [sys.executable, "-m", *torchrun, *files]
+        subprocess.run(command, check=True, env=os.environ | known)
     for name in ("batches", "parts"):
         alone = load_file(tmp_path / "1" / f"{name}-0.safetensors")
         first, second = (load_file(tmp_path / "2" / f"{name}-{rank}.safetensors") for rank in "01")
