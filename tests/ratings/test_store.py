@@ -39,17 +39,6 @@ def answer(store: Store, who: str, question: Question, *, right: bool = True) ->
     store.answer(who, question.id, *((best, worst) if right else (worst, best)))
 
 
-def check_complete(path: Path, answers: int = 2) -> None:
-    """Check that each tuple has the wanted answers, all by different annotators."""
-    with Store.open(path) as store:
-        found = store.annotations()
-        counts = Counter(one.tuple for one in found if one.tuple not in GOLD)
-        assert counts == dict.fromkeys((f"t{n}" for n in range(N_TUPLES - N_GOLD)), answers)
-        assert max(Counter((one.annotator, one.tuple) for one in found).values()) == 1
-        complete = N_TUPLES - N_GOLD
-        assert store.overview().startswith(f"{complete} of {complete} tuples complete")
-
-
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     annotators=st.integers(2, 5), answers=st.integers(1, 2), turns=st.randoms(use_true_random=False)
@@ -58,8 +47,7 @@ def test_each_tuple_gets_its_answers(
     asking: Asking, folder: Path, annotators: int, answers: int, turns: object
 ) -> None:
     """Annotators take turns in any order, and leave questions open meanwhile."""
-    path = folder / f"{next(NUMBERS)}.db"
-    with asking(path, answers=answers) as store:
+    with asking(folder / f"{next(NUMBERS)}.db", answers=answers) as store:
         active = [store.enter(f"annotator {n}") for n in range(annotators)]
         numbers: dict[str, list[int]] = {who: [] for who in active}
         while active:
@@ -74,9 +62,12 @@ def test_each_tuple_gets_its_answers(
                 numbers[who].append(question.number)
                 due = question.number % 4 == 0 and question.number <= 4 * N_GOLD
                 assert (question.id in GOLD) == due
-        for found in numbers.values():
-            assert found == list(range(1, len(found) + 1))
-    check_complete(path, answers)
+        assert all(each == list(range(1, len(each) + 1)) for each in numbers.values())
+        found, complete = store.annotations(), N_TUPLES - N_GOLD
+        counts = Counter(one.tuple for one in found if one.tuple not in GOLD)
+        assert counts == dict.fromkeys((f"t{n}" for n in range(complete)), answers)
+        assert max(Counter((one.annotator, one.tuple) for one in found).values()) == 1
+        assert store.overview().startswith(f"{complete} of {complete} tuples complete")
 
 
 _SCRIPT = """

@@ -10,8 +10,7 @@ from scipy.stats import spearmanr
 from firth.encoders.static import write_static
 from firth.evaluation.baselines import Dice
 from firth.evaluation.files import Row
-from firth.evaluation.metrics import Metric
-from firth.evaluation.sets import EvaluationSet, evaluation_set
+from firth.evaluation.sets import EvaluationSet, evaluation_set, load_set
 from firth.reproduce.features import Token, mean_vector, measure_features
 from firth.reproduce.relatedness import LEFT_OUT, by_domain, compare_in_bins
 from firth.reproduce.result import VariedRun
@@ -19,21 +18,15 @@ from firth.reproduce.tables import reproduce
 from firth.run.run import Run
 from firth.text.types import Singles
 
-from .conftest import find
+from .conftest import NOUNS, find
 
-NOUNS = ["cat", "dog", "ship", "harbour", "judge", "storm", "river", "letter"]
-KNOWN = [*NOUNS, "sees", "the"]
+KNOWN = [*NOUNS, "saw", "the"]
 
 
-def toy(seed: int, n: int = 60, name: str = "toy") -> EvaluationSet:
-    """Return pairs of three domains, with scores of 0 to 5 that common nouns raise."""
-    rng, rows = np.random.default_rng(seed), []
-    for number in range(n):
-        (a, b), (c, d) = rng.choice(NOUNS, (2, 2))
-        texts = (f"{number} The {a} sees the {b}.", f"{number} The {c} sees the {d}.")
-        score = round(2 * len({a, b} & {c, d}) + float(rng.random()), 2) if number else 0.0
-        rows.append(Row(texts, score, subset="xyz"[number % 3]))
-    return evaluation_set(name, "all", rows, (Metric.SPEARMAN,), name)
+@pytest.fixture
+def data(data_dir: Path) -> EvaluationSet:
+    """60 pairs of three domains."""
+    return load_set("str-2021", data_dir)
 
 
 def one_hot(word: str) -> Singles | None:
@@ -42,12 +35,13 @@ def one_hot(word: str) -> Singles | None:
     return rows[KNOWN.index(word.lower())] if word.lower() in KNOWN else None
 
 
-def test_lines_of_table_4_are_correlations_over_the_pairs_that_have_them() -> None:
+def test_lines_of_table_4_are_correlations_over_the_pairs_that_have_them(
+    data: EvaluationSet,
+) -> None:
     """A rare part of speech has no line; the order of words does not matter."""
-    data = toy(1)
-    tags = dict.fromkeys(NOUNS, "NOUN") | {"sees": "VERB", "The": "DET", "the": "DET"}
+    tags = dict.fromkeys(NOUNS, "NOUN") | {"saw": "VERB", "The": "DET", "the": "DET"}
     tokens = {
-        text: [Token(word, tags.get(word, "NUM"), "dep") for word in text.strip(".").split()]
+        text: [Token(word, tags.get(word, "ADP"), "dep") for word in text.strip(".").split()]
         for pair in data.pairs
         for text in pair
     }
@@ -63,29 +57,29 @@ def test_lines_of_table_4_are_correlations_over_the_pairs_that_have_them() -> No
     assert lines["All"].n == 60
 
 
-def test_figures_are_means_over_folds() -> None:
+def test_figures_are_means_over_folds(data: EvaluationSet) -> None:
     """All rows and those of each domain are measured within each fold."""
-    data = toy(1)
     values = np.array([float(len(one) - len(two)) for one, two in data.pairs])
     tests = [np.arange(30), np.arange(30, 60)]
     figures = by_domain(data, values, tests, 13)
-    assert list(figures) == ["all", "x", "y", "z"]
+    assert [*figures] == ["all", "SNLI", "STS", "Wiki_r"]
     for name, rows in {"all": np.arange(60), **data.subsets}.items():
         parts = [np.intersect1d(test, rows) for test in tests]
         expected = np.mean([spearmanr(data.scores[p], values[p]).statistic for p in parts])
         assert figures[name].value == pytest.approx(100 * expected)
 
 
-def test_bins_join_pairs_by_their_texts() -> None:
+def test_bins_join_pairs_by_their_texts(data: EvaluationSet) -> None:
     """Texts are the same in any case and order; a bin has its upper edge, and the first no 0."""
-    first, second = toy(4), toy(4, 80, "sts-b")
-    turned = [Row((row.texts[1].upper(), row.texts[0]), row.score) for row in second.rows]
-    figures = compare_in_bins(
-        first, [evaluation_set("sts-b", "all", turned, second.metrics, "toy")]
-    )
-    assert list(figures) == ["all", "(0, 1]", "(1, 2]", "(2, 3]", "(3, 4]", "(4, 5]"]
-    scores = first.scores
-    assert figures["all"].n == 60 > sum(figures[f"({n}, {n + 1}]"].n for n in range(5)) == 59
+    scores = np.ceil(50 * data.scores) / 10
+    scores[0] = 0
+    turned = [
+        Row((one.texts[1].upper(), one.texts[0]), float(score))
+        for one, score in zip(data.rows, scores, strict=True)
+    ]
+    figures = compare_in_bins(data, [evaluation_set("sts-b", "all", turned, data.metrics, "")])
+    assert [*figures] == ["all", "(0, 1]", "(1, 2]", "(2, 3]", "(3, 4]", "(4, 5]"]
+    assert figures["all"].n == 60
     for low, high in pairwise(range(6)):
         assert figures[f"({low}, {high}]"].n == ((scores > low) & (scores <= high)).sum()
 
@@ -111,7 +105,7 @@ def test_spacy_parses_the_pairs_of_table_4(data_dir: Path) -> None:
 def test_fine_tuned_models_score_what_they_did_not_learn(run: Run, tmp_path: Path) -> None:
     """A user's own pairs have random folds, and one domain left out at a time; both are reused."""
     rng = np.random.default_rng(1)
-    write_static(tmp_path / "start", NOUNS, rng.normal(size=(8, 6)).astype(np.float32))
+    write_static(tmp_path / "start", NOUNS, rng.normal(size=(len(NOUNS), 6)).astype(np.float32))
     lines = ["sentence1,sentence2,score,topic"]
     for n in range(100):
         one, two = rng.choice(NOUNS, 3), rng.choice(NOUNS, 3)

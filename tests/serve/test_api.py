@@ -1,7 +1,6 @@
 """The API: answers equal those of the model, bad requests get problems, and limits hold."""
 
 import base64
-import hmac
 import json
 import socket
 import threading
@@ -152,26 +151,13 @@ def test_foreign_requests_are_refused(headers: dict[str, str], status: int, addr
     assert problem(address, "/api/search", {"query": "ship"}, **headers)[0] == status
 
 
-def test_a_token_guards_what_shows_the_run(
-    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without it 401; health and the page itself need none. All of it is compared."""
-    compared: list[bytes] = []
-    compare = hmac.compare_digest
-
-    def spy(given: bytes, expected: bytes) -> bool:
-        compared.append(given)
-        return compare(given, expected)
-
-    monkeypatch.setattr(hmac, "compare_digest", spy)
+def test_a_token_guards_what_shows_the_run(toy_folder: Path) -> None:
+    """Without it 401; health and the page itself need none."""
     with running(toy_folder, TOKEN) as address:
-        assert problem(address, "/api/run")[0] == 401
-        assert problem(address, "/metrics")[0] == 401
-        assert problem(address, "/api/run", None, Authorization="Bearer wrong")[0] == 401
-        assert compared[-1] == b"Bearer wrong"
-        assert (
-            ask(address, "/api/run", None, {"Authorization": f"Bearer {TOKEN}"})["documents"] == 40
-        )
+        assert problem(address, "/api/run")[0] == problem(address, "/metrics")[0] == 401
+        assert problem(address, "/api/run", None, Authorization=f"Bearer {TOKEN[:-1]}")[0] == 401
+        given = {"Authorization": f"Bearer {TOKEN}"}
+        assert ask(address, "/api/run", None, given)["documents"] == 40
         assert ask(address, "/health") == {"status": "ok"}
         assert urlopen(address, timeout=60).status == 200
 

@@ -19,13 +19,8 @@ def test_the_command_serves_until_it_is_stopped(toy_folder: Path) -> None:
     command = [
         sys.executable,
         "-u",
-        "-m",
-        "firth",
-        "serve",
-        "--run",
+        *["-m", "firth", "serve", "--port", "0", "--run"],
         str(toy_folder),
-        "--port",
-        "0",
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
