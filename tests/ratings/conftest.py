@@ -1,8 +1,6 @@
 """Questionnaires, simulated judgements and sentences for the tests of ratings."""
 
-import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -76,17 +74,6 @@ def asking(items: list[Item], tuples: list[Tuple], gold: list[Gold]) -> Callable
         return Store.create(path, items, tuples, gold, rules=changed, seed=seed)
 
     return make
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: syncing it costs no time."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="firth-test-", dir=memory) as made:
-        yield Path(made)
 
 
 @pytest.fixture(scope="session")

@@ -44,10 +44,10 @@ def answer(store: Store, who: str, question: Question, *, right: bool = True) ->
     annotators=st.integers(2, 5), answers=st.integers(1, 2), turns=st.randoms(use_true_random=False)
 )
 def test_each_tuple_gets_its_answers(
-    asking: Asking, folder: Path, annotators: int, answers: int, turns: object
+    asking: Asking, tmp_path: Path, annotators: int, answers: int, turns: object
 ) -> None:
     """Annotators take turns in any order, and leave questions open meanwhile."""
-    with asking(folder / f"{next(NUMBERS)}.db", answers=answers) as store:
+    with asking(tmp_path / f"{next(NUMBERS)}.db", answers=answers) as store:
         active = [store.enter(f"annotator {n}") for n in range(annotators)]
         numbers: dict[str, list[int]] = {who: [] for who in active}
         while active:
@@ -87,9 +87,9 @@ while (question := store.next(who)) is not None:
 """
 
 
-def test_nothing_is_lost_when_two_processes_are_killed(folder: Path) -> None:
+def test_nothing_is_lost_when_two_processes_are_killed(tmp_path: Path) -> None:
     """Each answer that was acknowledged before a SIGKILL is in the file, and work continues."""
-    path, acknowledged = folder / "db", []
+    path, acknowledged = tmp_path / "db", []
     command = [sys.executable, "-c", _SCRIPT, str(path)]
     running = [
         subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "ab"
@@ -114,13 +114,13 @@ def test_nothing_is_lost_when_two_processes_are_killed(folder: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
+def test_continuing_under_the_same_name(asking: Asking, tmp_path: Path) -> None:
     """After a restart the open question is shown again, under the name in any spelling."""
-    with asking(folder / "db") as store:
+    with asking(tmp_path / "db") as store:
         first = asked(store, store.enter("Zoë  Ångström"))
         answer(store, store.enter("Zoë Ångström"), first)
         second = store.next(store.enter("zoë ÅNGSTRÖM "))
-    with asking(folder / "db") as store:
+    with asking(tmp_path / "db") as store:
         who = store.enter("ZOE\u0308 Ångström")
         assert store.next(who) == second
         assert store.progress(who) == (1, 8)
@@ -131,8 +131,8 @@ def test_continuing_under_the_same_name(asking: Asking, folder: Path) -> None:
                 store.enter(name)
 
 
-def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, folder: Path) -> None:
-    with asking(folder / "db") as store:
+def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, tmp_path: Path) -> None:
+    with asking(tmp_path / "db") as store:
         who = store.enter("a")
         question = asked(store, who)
         a, b, c, d = question.items
@@ -148,25 +148,25 @@ def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, folde
         store.answer(who, question.id, b, c)
         (kept,) = store.annotations()
     assert (kept.best, kept.worst) == (a, d)
-    assert read_annotations(folder / "db") == [kept], "scoring reads the database itself"
+    assert read_annotations(tmp_path / "db") == [kept], "scoring reads the database itself"
 
 
-def test_a_question_left_open_goes_to_others(folder: Path) -> None:
+def test_a_question_left_open_goes_to_others(tmp_path: Path) -> None:
     """It is held for a while, and a late answer is kept, too."""
     items, tuples = [Item(n, (n,)) for n in "abc"], [Tuple("t", ("a", "b", "c"))]
-    with Store.create(folder / "db", items, tuples, rules=Rules(answers=1)) as store:
+    with Store.create(tmp_path / "db", items, tuples, rules=Rules(answers=1)) as store:
         question = asked(store, store.enter("late"))
         assert store.next(store.enter("early")) is None
     short = Rules(answers=1, hold_minutes=1e-9)
-    with Store.create(folder / "db", items, tuples, rules=short) as store:
+    with Store.create(tmp_path / "db", items, tuples, rules=short) as store:
         answer(store, "early", asked(store, "early"))
         answer(store, "late", question)
         assert [one.annotator for one in store.annotations()] == ["early", "late"]
 
 
-def test_feedback_only_after_the_answer(asking: Asking, gold: list[Gold], folder: Path) -> None:
+def test_feedback_only_after_the_answer(asking: Asking, gold: list[Gold], tmp_path: Path) -> None:
     right = {one.tuple: one for one in gold}
-    with asking(folder / "db", gold_every=2) as store:
+    with asking(tmp_path / "db", gold_every=2) as store:
         who = store.enter("a")
         first = asked(store, who)
         answer(store, who, first)
@@ -184,11 +184,11 @@ def test_feedback_only_after_the_answer(asking: Asking, gold: list[Gold], folder
 
 @pytest.mark.parametrize(("wrong", "stopped"), [(0, False), (1, False), (2, True)])
 def test_too_many_wrong_gold_answers(
-    asking: Asking, wrong: int, stopped: bool, folder: Path
+    asking: Asking, wrong: int, stopped: bool, tmp_path: Path
 ) -> None:
     """Below the bar after enough gold questions there are no more questions; answers stay."""
     assert Rules().stop_below == 0.7, "the default is that of the paper"
-    with asking(folder / "db", gold_every=2, stop_below=0.5, stop_after=3) as store:
+    with asking(tmp_path / "db", gold_every=2, stop_below=0.5, stop_after=3) as store:
         who, n_gold = store.enter("a"), 0
         while n_gold < 3:
             question = asked(store, who)
@@ -201,10 +201,10 @@ def test_too_many_wrong_gold_answers(
 
 
 def test_another_questionnaire_is_refused(
-    asking: Asking, items: list[Item], tuples: list[Tuple], gold: list[Gold], folder: Path
+    asking: Asking, items: list[Item], tuples: list[Tuple], gold: list[Gold], tmp_path: Path
 ) -> None:
     """Answers must not be mixed; the rules may change."""
-    path = folder / "db"
+    path = tmp_path / "db"
     asking(path).close()
     asking(path, answers=5).close()
     with Store.open(path) as store:
@@ -216,19 +216,19 @@ def test_another_questionnaire_is_refused(
         asking(path, seed=14)
 
 
-def test_other_and_damaged_files_are_refused(asking: Asking, folder: Path) -> None:
+def test_other_and_damaged_files_are_refused(asking: Asking, tmp_path: Path) -> None:
     """They are left as they are."""
-    text, other, torn = folder / "notes.txt", folder / "other.db", folder / "torn.db"
+    text, other, torn = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "torn.db"
     text.write_text("not a database, but long enough to have a header " * 9, encoding="utf-8")
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE mine (x)")
-    asking(folder / "new" / "db").close()
-    torn.write_bytes((folder / "new" / "db").read_bytes()[:-4096] + b"\xff" * 4096)
+    asking(tmp_path / "new" / "db").close()
+    torn.write_bytes((tmp_path / "new" / "db").read_bytes()[:-4096] + b"\xff" * 4096)
     before = [path.read_bytes() for path in (text, other, torn)]
     for path, problem in ((text, "cannot be opened"), (other, "another kind")):
         with pytest.raises(InputError, match=problem):
             asking(path)
-    for path, problem in ((torn, "cannot be opened"), (folder / "none.db", "no questionnaire")):
+    for path, problem in ((torn, "cannot be opened"), (tmp_path / "none.db", "no questionnaire")):
         with pytest.raises(InputError, match=problem):
             Store.open(path)
     assert before == [path.read_bytes() for path in (text, other, torn)]

@@ -16,10 +16,10 @@ from firth.ratings.web import MAX_BYTES, Pages
 
 
 @pytest.fixture
-def store(asking: Callable[..., Store], folder: Path) -> Iterator[Store]:
+def store(asking: Callable[..., Store], tmp_path: Path) -> Iterator[Store]:
     text = "# How\n\n*Read* <script>alert(1)</script> & choose."
     rules = {"title": "Which <is> it?", "instructions": text, "gold_every": 2}
-    with asking(folder / "db", **rules) as made:
+    with asking(tmp_path / "db", **rules) as made:
         yield made
 
 

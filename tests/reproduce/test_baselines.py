@@ -83,11 +83,10 @@ def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:
     assert not build_baseline(run, "cbos", own.model_copy(update={"epochs": 1})).reused
 
 
-@pytest.mark.parametrize("pool", ["", "+mean", "+max", "+cls", "+first-last"])
-def test_pools_of_a_transformer(tiny_bert: Path, pool: str) -> None:
+def test_pools_of_a_transformer(tiny_bert: Path) -> None:
     """Each pool opens, and only the usual one is the mean."""
-    scorer = open_scorer(f"baseline:bert={tiny_bert}{pool}")
-    mean = open_scorer(f"baseline:roberta={tiny_bert}")
-    assert scorer.name == f"baseline:bert={tiny_bert}{pool}"
-    same = np.allclose(scorer.similarities(PAIRS[:2]), mean.similarities(PAIRS[:2]))
-    assert same == (pool in ("", "+mean"))
+    usual, *others = (
+        open_scorer(f"baseline:bert={tiny_bert}{pool}").similarities(PAIRS[:2])
+        for pool in ("", "+mean", "+max", "+cls", "+first-last")
+    )
+    assert [np.allclose(usual, other) for other in others] == [True, False, False, False]

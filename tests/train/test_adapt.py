@@ -106,17 +106,13 @@ def test_neighbors_follow_each_other_in_one_document(session_run: Run) -> None:
         assert seconds == list(corpus.texts(chosen + 1))
         assert np.array_equal(corpus.document_of(chosen), corpus.document_of(chosen + 1))
         assert len(set(corpus.document_of(chosen).tolist())) == len(chosen) == 8
-
-
-def test_a_batch_is_a_function_of_seed_and_step(session_run: Run) -> None:
-    for kind in ("neighbors", "crops"):
-        one, two = (pairs(session_run, kind) for _ in range(2))
-        assert two(5) == one(5) != one(6)
-        assert pairs(session_run, kind, seed=2)(5) != one(5)
+    assert pairs(session_run, "neighbors")(5) == batches(5) != batches(6)
+    assert pairs(session_run, "neighbors", seed=2)(5) != batches(5)
 
 
 def test_crops_are_runs_of_words_of_one_paragraph(session_run: Run) -> None:
     corpus, batches = Corpus.open(session_run), pairs(session_run, "crops")
+    assert pairs(session_run, "crops")(5) == batches(5) != batches(6)
     bounds = np.asarray(corpus.paragraph_bounds)
     for start, *crops in zip(batches.chosen(3).tolist(), *batches(3), strict=True):
         assert start in bounds
@@ -143,16 +139,14 @@ def test_small_files_are_merged_and_files_are_drawn_equally(tmp_path: Path) -> N
     assert 15 < sum(result == {True} for result in about_cows) < 45
 
 
-def test_too_few_pairs_are_named(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run").changed({"corpus": {"held_out_fraction": 0.0}})
-    build_corpus(run, ["One sentence is here alone."] * 1 + ["Another one is there."])
-    with pytest.raises(InputError, match="has 0 paragraphs"):
-        TextPairs(Corpus.open(run), AdaptSettings(), 1)
-    assert pair_kind(AdaptSettings(), Corpus.open(run)) == "crops"
-
-
-def test_what_training_optimizes_cannot_justify_it(session_run: Run) -> None:
+def test_the_kind_of_pairs_follows_from_the_corpus(session_run: Run, tmp_path: Path) -> None:
+    """What tuning optimizes cannot justify it, and too few pairs are named."""
     assert pair_kind(AdaptSettings(), Corpus.open(session_run)) == "neighbors"
     neighbors = {"next-sentence", "same-document"}
     assert trained_types("neighbors", 5) == trained_types("crops", 0) == neighbors
     assert trained_types("crops", 5) == neighbors | {"same-paragraph"}
+    run = Run.create(tmp_path / "run").changed({"corpus": {"held_out_fraction": 0.0}})
+    build_corpus(run, ["One sentence is here alone.", "Another one is there."])
+    assert pair_kind(AdaptSettings(), Corpus.open(run)) == "crops"
+    with pytest.raises(InputError, match="has 0 paragraphs"):
+        TextPairs(Corpus.open(run), AdaptSettings(), 1)
