@@ -4,13 +4,14 @@ import math
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.ratings.pairs import PairSettings, Strategy, sample_pairs
+from firth.ratings.pairs import PairSample, PairSettings, sample_pairs
 from firth.ratings.sentences import Bags, Measure, read_synonyms, replacements
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import parse_section
@@ -43,32 +44,30 @@ def test_overlap_is_that_of_the_definition(tokens: list[list[str]], measure: Mea
     assert np.array_equal(of_all, bags.overlaps(left, right))
 
 
+def sampled(source: Path, within: str = "", **asked: object) -> PairSample:
+    return sample_pairs(source, PairSettings.model_validate(asked), within=within)
+
+
 @settings(max_examples=12, suppress_health_check=FIXTURES)
 @given(
-    strategy=st.sampled_from([Strategy.RANDOM, Strategy.OVERLAP, Strategy.BUCKETS]),
-    measure=st.sampled_from([None, *Measure]),
-    uses=st.integers(1, 3),
-    seed=st.integers(0, 99),
-)
+    asked=st.fixed_dictionaries({
+        "strategy": st.sampled_from(["random", "overlap", "buckets"]),
+        "measure": st.sampled_from([None, *Measure]),
+        "max_uses": st.integers(1, 3),
+        "seed": st.integers(0, 99),
+    })
+)  # fmt: skip
 def test_every_pair_keeps_the_rules(
-    sentence_file: Path,
-    sentences: list[str],
-    strategy: Strategy,
-    measure: Measure | None,
-    uses: int,
-    seed: int,
+    sentence_file: Path, sentences: list[str], asked: dict[str, Any]
 ) -> None:
-    asked = PairSettings(
-        strategy=strategy, num_pairs=40, measure=measure, max_uses=uses, buckets=10, seed=seed
-    )
-    pairs = sample_pairs(sentence_file, asked).pairs
+    pairs = sampled(sentence_file, num_pairs=40, buckets=10, **asked).pairs
     assert 20 <= len(pairs) <= 40
     assert len({frozenset(pair.texts) for pair in pairs}) == len(pairs)
-    assert max(Counter(text for pair in pairs for text in pair.texts).values()) <= uses
+    assert max(Counter(text for pair in pairs for text in pair.texts).values()) <= asked["max_uses"]
     for pair in pairs:
         lengths = [len(words(text)) for text in pair.texts]
         assert all(5 <= length <= 25 for length in lengths)
-        if strategy is Strategy.OVERLAP:
+        if asked["strategy"] == "overlap":
             assert abs(lengths[0] - lengths[1]) <= max(lengths) / 4 + 1e-9
             assert 0.25 <= pair.overlap < 0.75
         assert [sentences[place - 1] for place in pair.places] == list(pair.texts)
@@ -77,10 +76,8 @@ def test_every_pair_keeps_the_rules(
 def test_buckets_are_uniform_or_rise(sentence_file: Path) -> None:
     chosen = {}
     for ratio in (1.0, 20.0):
-        asked = PairSettings(
-            strategy=Strategy.BUCKETS, num_pairs=100, buckets=10, bucket_ratio=ratio, max_uses=9
-        )
-        sample = sample_pairs(sentence_file, asked)
+        asked: dict[str, Any] = {"num_pairs": 100, "buckets": 10, "max_uses": 9}
+        sample = sampled(sentence_file, strategy="buckets", bucket_ratio=ratio, **asked)
         chosen[ratio] = np.bincount([pair.bucket or 0 for pair in sample.pairs])[1:].tolist()
         by_bucket = sorted((pair.bucket or 0, pair.overlap) for pair in sample.pairs)
         assert all(one[1] <= two[1] for one, two in pairwise(by_bucket))
@@ -97,31 +94,29 @@ def test_pairs_within_a_column(sentences: list[str], tmp_path: Path) -> None:
     rows = [f"{text}\t{target[text]}\t{stance}" for text, stance in stances.items()]
     path.write_text("\n".join(["text\ttarget\tstance", *rows]), encoding="utf-8")
 
-    def chosen(within: str = "target", **asked: object) -> list[tuple[str, str]]:
-        settings = PairSettings.model_validate({"num_pairs": 75, **asked})
-        return [pair.texts for pair in sample_pairs(path, settings, within=within).pairs]
+    def chosen(within: str, **asked: object) -> list[tuple[str, str]]:
+        return [pair.texts for pair in sampled(path, within, num_pairs=75, **asked).pairs]
 
-    stance = chosen(strategy="random", labels="stance")
+    stance = chosen("target", strategy="random", labels="stance")
     kinds = Counter(tuple(sorted((stances[a], stances[b]))) for a, b in stance)
     assert kinds == dict.fromkeys(
         [("FAVOR", "FAVOR"), ("AGAINST", "AGAINST"), ("AGAINST", "FAVOR")], 25
     )
-    overlapping = chosen()
+    overlapping = chosen("target")
     assert len(overlapping) >= 30
     assert all(target[a] == target[b] for a, b in stance + overlapping)
-    assert any(target[a] != target[b] for a, b in chosen(within="")), "the premise"
+    assert any(target[a] != target[b] for a, b in chosen("")), "the premise"
 
 
 def test_the_first_partner_is_the_printed_choice(sentence_file: Path, sentences: list[str]) -> None:
     """No free sentence before the second one fits; the usual choice is another one."""
-    asked = PairSettings(num_pairs=1, partner="first")
-    first, second = sample_pairs(sentence_file, asked).pairs[0].places
+    first, second = sampled(sentence_file, num_pairs=1, partner="first").pairs[0].places
     bags = Bags([words(text) for text in sentences], Measure.DICE)
     overlap, lengths = bags.overlaps_with_all(first - 1), bags.lengths
     fits = (overlap >= 0.25) & (overlap < 0.75) & (lengths >= 5) & (lengths <= 25)
     fits &= np.abs(lengths - lengths[first - 1]) <= np.maximum(lengths, lengths[first - 1]) / 4
-    usual = asked.model_copy(update={"partner": "uniform"})
-    assert second - 1 == fits.argmax() != sample_pairs(sentence_file, usual).pairs[0].places[1] - 1
+    _, usual = sampled(sentence_file, num_pairs=1).pairs[0].places
+    assert second - 1 == fits.argmax() != usual - 1
 
 
 @pytest.fixture
@@ -136,32 +131,32 @@ def scored_file(sentences: list[str], tmp_path: Path) -> Path:
 
 def test_scores_give_equal_numbers_of_each_bin(scored_file: Path) -> None:
     """Scores lie in 0 to 5; bins are (0, 1], (1, 2] and so on."""
-    sample = sample_pairs(scored_file, PairSettings(strategy=Strategy.SCORES, num_pairs=50))
+    sample = sampled(scored_file, strategy="scores", num_pairs=50)
     assert np.bincount([pair.bucket or 0 for pair in sample.pairs]).tolist() == [0] + [10] * 5
     assert all(pair.bucket == int(np.ceil(pair.score or 0.0)) for pair in sample.pairs)
     assert sample.left_out == {"both sentences the same": 1}
-    every = sample_pairs(scored_file, PairSettings(strategy=Strategy.SCORES, num_pairs=500))
+    every = sampled(scored_file, strategy="scores", num_pairs=500)
     assert len(every.pairs) == 99, "the pair without any similarity is in no bin"
 
 
 def test_given_pairs_at_random(scored_file: Path) -> None:
-    asked = PairSettings(strategy=Strategy.GIVEN, num_pairs=20)
-    one = sample_pairs(scored_file, asked)
+    one, same, other = (
+        sampled(scored_file, strategy="given", num_pairs=20, seed=seed) for seed in (13, 13, 14)
+    )
     assert len(one.pairs) == 20
-    assert one == sample_pairs(scored_file, asked)
-    assert one != sample_pairs(scored_file, asked.model_copy(update={"seed": 14}))
-    buckets = PairSettings(strategy=Strategy.BUCKETS, num_pairs=20, buckets=4)
-    assert len(sample_pairs(scored_file, buckets).pairs) == 20
+    assert one == same != other
+    buckets = sampled(scored_file, strategy="buckets", num_pairs=20, buckets=4)
+    assert len(buckets.pairs) == 20
 
 
 def test_what_cannot_be_sampled_is_refused(sentence_file: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expects columns sentence1 and sentence2"):
-        sample_pairs(sentence_file, PairSettings(strategy=Strategy.GIVEN))
+        sampled(sentence_file, strategy="given")
     with pytest.raises(InputError, match="makes a pair"):
-        sample_pairs(sentence_file, PairSettings(min_overlap=0.98, max_overlap=0.99))
+        sampled(sentence_file, min_overlap=0.98, max_overlap=0.99)
     (tmp_path / "t.csv").write_text("sentence1,sentence2,score\na b c d e,f g h i j,good\n")
     with pytest.raises(InputError, match="line 2: score 'good'"):
-        sample_pairs(tmp_path / "t.csv", PairSettings(strategy=Strategy.SCORES))
+        sampled(tmp_path / "t.csv", strategy="scores")
     with pytest.raises(ConfigError) as caught:
         parse_section(PairSettings, {"buckets": 1, "seed": -1, "strategy": "best"}, "--set")
     assert len(caught.value.problems) == 3

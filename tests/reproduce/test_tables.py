@@ -38,10 +38,13 @@ def test_sizes_are_numbers_units_or_shares(number: int) -> None:
     assert parse_size(f"-{number}", 10) is parse_size("x", 10) is None
 
 
+def with_tables(run: Run, **tables: object) -> Run:
+    return VariedRun.of(run, {"reproduce": {"tables": tables}})
+
+
 def test_sweep_of_cbos(run: Run, data_dir: Path) -> None:
     """Each value has a stage; figures with k = 1 and m = 2 are those of Table I."""
-    varied = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["1", "3"]}}})
-    sweep = reproduce("cbos-k", varied, data_dir)
+    sweep = reproduce("cbos-k", with_tables(run, sizes=["1", "3"]), data_dir)
     assert {cell.row for cell in sweep.cells} == {"k = 1", "k = 3"}
     table = reproduce("cbos-table1", run, data_dir)
     measured = find(table, "sts14 OnWN", "cbos")
@@ -51,24 +54,22 @@ def test_sweep_of_cbos(run: Run, data_dir: Path) -> None:
     assert any("sts12 MSRpar" in note for note in table.notes)
     named = [note for note in table.notes if "prints a mean" in note]
     assert ["44.79" in named[0], "41.7;" in named[1], len(named)] == [True, True, 2]
-    wrong = VariedRun.of(run, {"reproduce": {"tables": {"sizes": ["0", "x"]}}})
     with pytest.raises(ConfigError, match=r"(?s)'0'.*'x'"):
-        reproduce("cbos-k", wrong, data_dir)
+        reproduce("cbos-k", with_tables(run, sizes=["0", "x"]), data_dir)
 
 
 def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path) -> None:
     """Table 2 has a row for each number of labels; the second call trains nothing."""
-    tables = {"start": [str(tiny_bert)], "sizes": ["10", "100%"], "epochs": 1}
-    varied = VariedRun.of(run, {"reproduce": {"tables": tables}})
+    varied = with_tables(run, start=[str(tiny_bert)], sizes=["10", "100%"], epochs=1)
     result = reproduce("sun-table2", varied, data_dir)
     surrogate = find(result, "Surrogate base", "sts-b")
     assert (surrogate.measured, surrogate.published) == (None, 87.91), "it was not distilled"
     assert [cell for cell in result.cells if cell.row.endswith("10 labels")]
     assert any("did not learn from NLI" in note for note in result.notes)
-    folders = sorted((run.path / "reproduce" / "models").rglob("report.json"))
-    times = [path.stat().st_mtime_ns for path in folders]
+    reports = [*(run.path / "reproduce" / "models").rglob("report.json")]
+    times = {path: path.stat().st_mtime_ns for path in reports}
     assert reproduce("sun-table2", varied, data_dir).cells == result.cells
-    assert times == [path.stat().st_mtime_ns for path in folders]
+    assert times == {path: path.stat().st_mtime_ns for path in reports}
     plain = reproduce("sun-table1", varied, data_dir)
     assert find(plain, "Dice", "sts14").measured is not None
     assert find(plain, "Origin", "sts14").published == 75.45
@@ -87,18 +88,17 @@ def test_what_is_missing_is_said(run: Run, tmp_path: Path, data_dir: Path) -> No
 
 def test_commands(run: Run, data_dir: Path, tmp_path: Path) -> None:
     """The commands list, train and measure; `--set` of a table changes no settings."""
-    runner = CliRunner()
-    listed = runner.invoke(cli.app, ["list"])
-    assert "sun-table8" in listed.output
-    assert "baseline:cbos@RUN" in listed.output
-    trained = runner.invoke(cli.app, ["baseline", "cbow", "--run", str(run.path), "-q"])
-    assert trained.exit_code == 0, trained.output
-    assert f"baseline:cbow@{run.path}" in trained.output.replace("\n", "")
-    before = (run.path / "config.yaml").read_bytes()
-    out = tmp_path / "table.json"
-    given = ["--run", str(run.path), "--data-dir", str(data_dir), "--out", str(out)]
-    sizes = ["--set", "reproduce.tables.sizes=[1]"]
-    measured = runner.invoke(cli.app, ["table", "cbos-m", *given, *sizes])
-    assert measured.exit_code == 0, measured.output
+    before, out = (run.path / "config.yaml").read_bytes(), tmp_path / "table.json"
+
+    def output(*words: object) -> str:
+        result = CliRunner().invoke(cli.app, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        return result.output.replace("\n", "")
+
+    assert "baseline:cbos@RUN" in output("list")
+    trained = output("baseline", "cbow", "--run", run.path, "-q")
+    assert f"baseline:cbow@{run.path}" in trained
+    given = ("--run", run.path, "--data-dir", data_dir, "--out", out)
+    output("table", "cbos-m", *given, "--set", "reproduce.tables.sizes=[1]")
     assert {cell["row"] for cell in json.loads(out.read_text())["cells"]} == {"m = 1"}
     assert (run.path / "config.yaml").read_bytes() == before

@@ -35,9 +35,13 @@ def recipe_of(path: Path, objective: str | None = None) -> Recipe:
 
 
 def test_the_data_decide_what_is_learned(scored: Path, inference: Path, triplets: Path) -> None:
-    result = [(one.kind, one.objective) for one in map(recipe_of, (scored, inference, triplets))]
-    expected = [("scored pairs", "l2"), ("inference", "in-batch"), ("triplets", "triplet")]
-    assert result == expected
+    for path, expected in (
+        (scored, ("scored pairs", "l2")),
+        (inference, ("inference", "in-batch")),
+        (triplets, ("triplets", "triplet")),
+    ):
+        recipe = recipe_of(path)
+        assert (recipe.kind, recipe.objective) == expected
     assert recipe_of(inference, "softmax").objective == "softmax"
     with pytest.raises(InputError, match="got objective softmax for triplets; expected triplet"):
         recipe_of(triplets, "softmax")
