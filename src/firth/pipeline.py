@@ -114,7 +114,7 @@ class Built:
         """Return plain values for JSON, with suggested commands."""
         return {
             "run": str(self.run.path),
-            "corpus": self.corpus.as_dict(),
+            "corpus": asdict(self.corpus),
             "stages": dict(self.stages),
             "seconds": round(self.seconds, 2),
             "comparison": self.comparison and self.comparison.as_dict(),
@@ -336,10 +336,6 @@ class Status:
     stages: Mapping[str, str]
     next: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
     def text(self) -> str:
         """Return the documents, a table of the stages, and the next command."""
         counts = (
@@ -400,10 +396,6 @@ class Estimate:
     seconds: float
     peak_mib: float
     disk_mib: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
     def text(self) -> str:
         """Return the prediction in a sentence."""

@@ -64,7 +64,7 @@ def build(
         opened = opened.changed({"encoder": {"model": encoder}})
     if estimate:
         predicted = pipeline.estimate(opened, documents)
-        show(predicted.as_dict(), as_json, predicted.text())
+        show(predicted, as_json, predicted.text())
         return
     built = pipeline.bring_up_to_date(opened, documents, executor_of(workers, ray))
     show(built.as_dict(), as_json, built.text())
@@ -79,7 +79,7 @@ def add(
     if not inputs:
         raise InputError("expected files, folders, globs or URIs of documents to add")
     summary = load(run_folder(run)).add(tuple(inputs))
-    show(summary.as_dict(), as_json, summary.text())
+    show(summary, as_json, summary.text())
 
 
 def remove(
@@ -102,7 +102,7 @@ def remove(
     if not named:
         raise InputError("expected ids of documents, or --ids-file FILE")
     summary = load(run_folder(run)).remove(named)
-    show(summary.as_dict(), as_json, summary.text())
+    show(summary, as_json, summary.text())
 
 
 def status(run: RunFolder = None, as_json: AsJson = False) -> None:
@@ -111,7 +111,7 @@ def status(run: RunFolder = None, as_json: AsJson = False) -> None:
     from firth.run.run import Run
 
     found = status_of(Run.open(run_folder(run)))
-    show(found.as_dict(), as_json, found.text())
+    show(found, as_json, found.text())
 
 
 def verify(run: RunFolder = None, as_json: AsJson = False) -> None:

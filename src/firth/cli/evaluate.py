@@ -105,7 +105,7 @@ def compare_results(
 
     sets = tuple(mean.split(",")) if mean else ()
     result = run_comparison(files, against, mean_of=sets)
-    show(result.as_dict(), as_json, result.text())
+    show(result, as_json, result.text())
 
 
 def calibrate(

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,8 +93,10 @@ def executor_of(workers: int, ray: str | None) -> "Executor":
 
 
 def say_json(value: Any) -> None:
-    """Print a value as one JSON document."""
-    say(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    """Print a value as one JSON document; a dataclass is an object of its fields."""
+    is_record = is_dataclass(value) and not isinstance(value, type)
+    plain = asdict(value) if is_record else value
+    say(json.dumps(plain, ensure_ascii=False, indent=2, default=str))
 
 
 def show(value: Any, as_json: bool, lines: Sequence[str] | str) -> None:

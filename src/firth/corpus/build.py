@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -72,10 +71,6 @@ class CorpusSummary:
     replaced: int = 0
     removed: int = 0
     language: str = UNKNOWN
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
     def text(self) -> str:
         """Return the counts in a sentence."""

@@ -358,10 +358,6 @@ class ResultComparison:
         means = [f"{one.set} {one.metric}: {one.model} {one.estimate}" for one in self.means]
         return "\n".join(map(wrapped, [*means, *map(str, self.differences)]))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
 
 def compare_results(
     paths: Sequence[str | Path], against: str, mean_of: Sequence[str] = ()
