@@ -13,13 +13,11 @@ A, B = "The ship saw the harbor.", "A boat left the storm."
 
 
 def firth(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command."""
     command = [sys.executable, "-m", "firth", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 def output(*arguments: object, cwd: Path | None = None) -> str:
-    """Return what a command prints; it succeeds."""
     done = firth(*arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -130,7 +128,6 @@ def test_output_that_nobody_takes_is_no_traceback(closed: str, toy_folder: Path)
 
 
 def test_help_of_every_command_is_short() -> None:
-    """Help is there for each command, within 80 columns."""
     for name in ("build", "search", "evaluate", "duplicates", "train"):
         text = output(name, "--help")
         assert "Usage" in text

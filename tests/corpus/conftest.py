@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import lzma
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,15 @@ from firth.corpus.read import Inputs, read_documents
 from firth.run.run import Run
 from firth.run.settings import CorpusSettings, parse_settings
 
-PACKINGS = ["", ".gz", ".bz2", ".xz", ".zst"]
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress,
+    ".xz": lambda data: lzma.compress(data, preset=0), ".zst": zstandard.ZstdCompressor().compress,
+}  # fmt: skip
+PACKINGS = [*PACK]
 
 
 def packed(data: bytes, packing: str) -> bytes:
-    """Compress `data` as a file with this extension has it."""
-    match packing:
-        case ".gz":
-            return gzip.compress(data, mtime=0)
-        case ".bz2":
-            return bz2.compress(data)
-        case ".xz":
-            return lzma.compress(data, preset=0)
-        case ".zst":
-            return zstandard.ZstdCompressor().compress(data)
-    return data
+    return PACK[packing](data)
 
 
 def json_lines(rows: Iterable[Any]) -> bytes:
@@ -43,21 +37,18 @@ def json_lines(rows: Iterable[Any]) -> bytes:
 
 
 def table(rows: Sequence[Sequence[str]]) -> bytes:
-    """Return rows as CSV."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(rows)
     return file.getvalue().encode()
 
 
 def apart(items: Iterable[Item]) -> tuple[list[Document], list[Problem]]:
-    """Return the documents and the problems among items."""
     read = list(items)
     documents = [item for item in read if isinstance(item, Document)]
     return documents, [item for item in read if isinstance(item, Problem)]
 
 
 def read(inputs: Inputs, **settings: Any) -> tuple[list[Document], list[Problem]]:
-    """Read inputs with some settings of the corpus."""
     return apart(read_documents(inputs, CorpusSettings(**settings)))
 
 

@@ -31,7 +31,6 @@ def text(n: int) -> str:
 
 
 def records(*pairs: tuple[str, int]) -> list[dict[str, Any]]:
-    """Return records from ids and numbers of texts."""
     return [{"id": id, "text": text(n)} for id, n in pairs]
 
 
@@ -49,7 +48,6 @@ STRIDES = {"create": 3, "build": 2}
 
 
 def state(run: Run) -> State:
-    """Return the content that a reader sees."""
     try:
         corpus = Corpus.open(run, "all")
     except MissingStageError:

@@ -24,7 +24,6 @@ from .conftest import built, contents, json_lines, run_of
 
 
 def records(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return records from ids and texts."""
     return [{"id": id, "text": text} for id, text in pairs]
 
 
@@ -34,7 +33,6 @@ def text(n: int) -> str:
 
 
 def write(path: Path, rows: list[Any]) -> Path:
-    """Write records as JSON lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(json_lines(rows))
     return path
@@ -116,7 +114,6 @@ def test_an_unchanged_document_is_not_split_again(
 def test_settings_that_decide_the_content_make_it_stale(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """The digest changes, and returns with the settings."""
     path = write(tmp_path / "a.jsonl", [{"text": text(n), "n": n} for n in range(3)])
     run = run_of(tmp_path / "run")
     build_corpus(run, path)
@@ -253,7 +250,6 @@ def test_added_duplicates_are_left_out_unless_the_other_one_goes(tmp_path: Path)
 
 
 def test_a_call_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:
-    """Nothing of a new run is left; an old one has its content, and no staged document."""
     run = run_of(tmp_path / "run")
     with pytest.raises(InputError, match=r"no document .* can be used .*1 missing field"):
         build_corpus(run, write(tmp_path / "bad.jsonl", [{"no": 1}]))
@@ -348,7 +344,6 @@ def test_what_was_lost_is_said_and_listed(
 
 
 def parts(run: Run) -> tuple[set[str], set[str]]:
-    """Return the ids of the documents that models learn from, and of the held-out ones."""
     return set(Corpus.open(run).document_ids()), set(Corpus.open(run, "held-out").document_ids())
 
 

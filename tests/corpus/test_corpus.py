@@ -117,7 +117,6 @@ def test_documents_have_places_and_fields(tmp_path: Path) -> None:
 
 
 def test_threads_share_a_corpus(tmp_path: Path) -> None:
-    """Each gets its own texts."""
     rows, _ = records([[3, 2]] * 30)
     corpus, _ = built(tmp_path / "run", rows)
     flat = corpus.texts(range(len(corpus)))

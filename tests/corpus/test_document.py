@@ -55,7 +55,6 @@ def test_a_bad_date_loses_no_document() -> None:
 
 
 def test_fields_are_kept_as_text() -> None:
-    """Texts, numbers, truth values, dates and lists; what is none of them or empty is no value."""
     settings = CorpusSettings(fields=("author", "stars", "tags", "ok", "day"))
     rows: list[dict[str, object]] = [
         {"author": " Ann ", "stars": 3, "tags": ["a", "b", "a"], "ok": True},

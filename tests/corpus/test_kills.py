@@ -17,7 +17,6 @@ FEWEST = {"create": 40, "build": 60, "add": 40, "remove": 10}
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the library that counts system calls."""
     if sys.platform != "linux" or shutil.which("cc") is None:
         pytest.skip("needs Linux and a C compiler")
     path = tmp_path_factory.mktemp("library") / "killed.so"

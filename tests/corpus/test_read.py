@@ -27,12 +27,10 @@ def write(path: Path, text: str = "One. Two. Three.") -> Path:
 
 
 def names(inputs: Any, run: Path | None = None) -> list[str]:
-    """Return the names of the files of inputs."""
     return [source.name for source in find_inputs(inputs, run).sources]
 
 
 def left(inputs: Any, run: Path | None = None) -> dict[str, Reason]:
-    """Return name → reason of what is left out."""
     return {problem.source: problem.reason for problem in find_inputs(inputs, run).left_out}
 
 
@@ -82,7 +80,6 @@ def test_equal_names_get_their_folders(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_raised_together(tmp_path: Path) -> None:
-    """One error names every input that cannot be read, before any work."""
     (tmp_path / "empty").mkdir()
     write(tmp_path / "others" / "x.docx")
     other, table = write(tmp_path / "y.docx"), write(tmp_path / "z.parquet.gz")
@@ -131,7 +128,6 @@ def test_what_firth_wrote_is_no_input(tmp_path: Path) -> None:
 def test_an_input_inside_the_run_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
-    """The run's folder is firth's."""
     write(tmp_path / "run" / "corpus" / "a.txt")
     monkeypatch.chdir(tmp_path / "run")
     with pytest.raises(InputError, match=r"inside the run.*another --run"):
@@ -209,7 +205,6 @@ def test_names_that_are_not_utf8_are_escaped(tmp_path: Path) -> None:
 
 
 def test_the_demo_has_90_speeches() -> None:
-    """They are part of firth, with ids, titles and dates."""
     documents, problems = read(DEMO)
     assert not problems
     assert len(documents) == 90
@@ -242,7 +237,6 @@ def test_texts_records_and_frames_are_read_like_a_file(tmp_path: Path) -> None:
 
 
 def test_bad_records_of_memory_are_named() -> None:
-    """By their number; the others are kept."""
     documents, problems = read(["One here.", 7, {"text": None}, "", "half \ud800"])
     assert [d.text for d in documents] == ["One here."]
     reasons = [Reason.NOT_TEXT, Reason.NOT_TEXT, Reason.EMPTY, Reason.INVALID_UTF8]
@@ -306,7 +300,6 @@ def test_records_of_one_value_are_one_document(tmp_path: Path) -> None:
 
 
 def test_a_long_group_ends_and_another_begins() -> None:
-    """None is longer than a record may be; nothing is lost."""
     rows = [{"id": f"p{n}", "text": f"Post number {n:02} is here.", "a": 1} for n in range(9)]
     documents, _ = read(rows, group_by="a", max_record_bytes=90)
     assert [d.id for d in documents] == ["p0", "p3", "p6"]
@@ -314,7 +307,6 @@ def test_a_long_group_ends_and_another_begins() -> None:
 
 
 def test_a_field_that_no_record_has_cannot_group() -> None:
-    """Rather than nothing grouped without a word."""
     with pytest.raises(InputError, match="no record has the field 'thread'"):
         read(["One text here."], group_by="thread")
 
@@ -324,7 +316,6 @@ def test_a_field_that_no_record_has_cannot_group() -> None:
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return a storage in memory; the cache is a new folder."""
     monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
     storage = fsspec.filesystem("memory")
     storage.store.clear()
@@ -346,7 +337,6 @@ def test_remote_files_are_those_of_the_same_folder_here(tmp_path: Path, memory: 
 
 
 def test_a_changed_remote_file_is_fetched_again(memory: Any, tmp_path: Path) -> None:
-    """Its fingerprint is that of its bytes."""
     memory.pipe_file("/bucket/a.txt", b"One is here.")
     before = find_inputs("memory://bucket/a.txt").fingerprint()
     memory.pipe_file("/bucket/a.txt", b"Two is here.")

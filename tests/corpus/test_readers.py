@@ -25,7 +25,6 @@ LIMIT = 2_000
 
 
 def lines_of(path: Path, packing: str, max_bytes: int = 1 << 20) -> list[Line]:
-    """Read the lines of a text file."""
     return list(read_lines(Source("a", str(path), "text", packing), max_bytes, lambda _: None))
 
 
@@ -110,7 +109,6 @@ def test_a_corrupt_member_keeps_the_members_before(tmp_path: Path, packing: str)
 
 
 def test_members_frames_and_padding(tmp_path: Path) -> None:
-    """Files joined end to end, zero-padded members and skippable frames are read through."""
     (tmp_path / "a.txt.gz").write_bytes(
         packed(b"one\ntw", ".gz") + b"\0" * 700 + packed(b"o\nthree", ".gz") + b"\0" * 20
     )
@@ -333,7 +331,6 @@ BY_HAND: dict[str, tuple[str, bytes, dict[str, str], list[str], list[tuple[int, 
 
 @pytest.mark.parametrize("case", BY_HAND)
 def test_files_give_these_documents_and_problems(tmp_path: Path, case: str) -> None:
-    """Documents as id, line and text; problems by line."""
     name, content, given, expected, bad = BY_HAND[case]
     (tmp_path / name).write_bytes(content)
     documents, problems = read(tmp_path / name, max_record_bytes=LIMIT, **given)
@@ -401,7 +398,6 @@ def test_unusable_parquet_files(tmp_path: Path, content: bytes | None, reason: R
 
 @pytest.mark.parametrize("wide", [0, 1])
 def test_dates_that_python_cannot_hold_cost_nothing(tmp_path: Path, wide: int) -> None:
-    """A date beyond the year 9999, in a column of any name, is never a Python date."""
     dates = pa.array([10**9, 3], pa.date32()), pa.array([2**55, 3], pa.timestamp("ms"))
     path = tmp_path / "a.parquet"
     columns = {"text": ["One good.", "Two good."], "date": dates[wide], "when": dates[wide]}
@@ -439,8 +435,6 @@ def test_every_kind_of_string_column_is_text(tmp_path: Path, kind: pa.DataType) 
     + [("a.md", piece) for piece in ("[", "*a ", "<a ", "> ", "`` `", "- x\n", "|a|\n|-|\n")],
 )
 def test_reading_takes_time_in_proportion(tmp_path: Path, name: str, line: str) -> None:
-    """Eight times the lines take far less than 64 times as long."""
-
     def seconds(content: str) -> float:
         (tmp_path / name).write_text(content)
         start = time.process_time()

@@ -28,7 +28,6 @@ FIELDS = ("section", "stars", "no value")
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Return the corpus of `RECORDS`."""
     records = [*RECORDS[:3], {**RECORDS[3], "no value": "x"}]
     return built(tmp_path_factory.mktemp("store") / "run", records, fields=FIELDS)[0]
 
@@ -136,7 +135,6 @@ def test_files_that_firth_did_not_write_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_corpus_the_error_says_what_to_build(tmp_path: Path) -> None:
-    """For reading and for adding."""
     run = run_of(tmp_path / "run")
     for call in (lambda: Corpus.open(run), lambda: add_documents(run, ["One is here."])):
         with pytest.raises(MissingStageError, match="firth build DOCUMENTS --run"):
@@ -163,7 +161,6 @@ def test_damage_is_found(tmp_path: Path) -> None:
 def test_a_database_in_use_is_an_error_of_firth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After some patience."""
     monkeypatch.setattr("firth.corpus.store._PATIENCE", 0.1)
     run = run_of(tmp_path / "run")
     build_corpus(run, ["One is here."])
@@ -183,7 +180,6 @@ def test_a_database_in_use_is_an_error_of_firth(
 
 
 def test_a_removed_text_is_not_left_in_the_file(tmp_path: Path) -> None:
-    """Its bytes are overwritten."""
     from firth.corpus.build import remove_documents
 
     run = run_of(tmp_path / "run")

@@ -21,7 +21,6 @@ WORDS = "the ship ships sailed harbour rained water tide crew sang song night".s
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Return a run with a corpus and without a tokenizer."""
     rng = random.Random(1)
     run = run_of(tmp_path / "run")
     build_corpus(run, [" ".join(rng.choices(WORDS, k=9)).capitalize() + "." for _ in range(80)])

@@ -21,7 +21,6 @@ Edited = Callable[..., Path]
 
 
 def opened(folder: Path, max_tokens: int = 256) -> LanguageModelEncoder:
-    """Return the encoder in float32."""
     settings = EncoderSettings(prompt=PROMPT, max_tokens=max_tokens)
     encoder = open_encoder(str(folder), settings)
     assert isinstance(encoder, LanguageModelEncoder)

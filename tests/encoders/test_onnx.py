@@ -20,7 +20,6 @@ POOLING = "1_Pooling/config.json"
 
 
 def states_of(folder: Path, text: str) -> Any:
-    """Return the states of one text, run alone without padding, (tokens, 16)."""
     import onnxruntime
     from tokenizers import Tokenizer
 

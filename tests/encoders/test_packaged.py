@@ -14,7 +14,6 @@ from firth.run.errors import InputError
 
 
 def test_a_package_brings_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its files are put together once; the name stays the model's name."""
     monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as none_installed:
         none_installed.setattr("firth.encoders.packaged.find_spec", lambda name: None)

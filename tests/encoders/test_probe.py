@@ -73,7 +73,6 @@ def test_memory_and_time_are_bounded(
 def test_a_model_that_passed_is_remembered_by_its_bytes(
     tiny_onnx: Path, edited: Edited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A changed file is another model."""
     runs: list[Any] = []
     run = subprocess.run
 

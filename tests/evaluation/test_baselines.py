@@ -92,7 +92,6 @@ def test_rare_and_unknown_stems_count_most() -> None:
 
 
 def test_without_counts_the_scored_texts_are_counted() -> None:
-    """Then a score depends on the set that it is part of."""
     pairs = [(one, two) for one in SENTENCES for two in SENTENCES]
     for name in ("tfidf", "ngrams"):
         own = open_baseline(name).similarities(pairs)
@@ -100,7 +99,6 @@ def test_without_counts_the_scored_texts_are_counted() -> None:
 
 
 def test_the_stemmer_follows_the_language() -> None:
-    """It is recognized from the texts where no run gives it."""
     pairs = [("Die Häuser in der Stadt", "Ein Haus auf dem Land"), ("Es regnet", "Es schneit")]
     assert open_baseline("tfidf").similarities(pairs)[0] > 0
 

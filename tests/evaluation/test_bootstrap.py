@@ -28,7 +28,6 @@ def test_a_resample_is_rows_drawn_with_replacement(rows: Floats, seed: int) -> N
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
-    """Of 300 samples of a known mean, about 95 % of the intervals hold it."""
     rng = np.random.default_rng(17)
     covered = 0
     for seed in range(300):
@@ -40,7 +39,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
 
 
 def test_paired_differences_are_narrower() -> None:
-    """Two models that err alike differ clearly, although their own intervals overlap."""
     rng = np.random.default_rng(12)
     hard = rng.normal(size=300)
     better, worse = hard + 0.1, hard + 0.05 * rng.normal(size=300)

@@ -58,8 +58,6 @@ def questions(count: int = 120, documents: int = 15) -> list[Question]:
 
 
 def random_scores(seed: int, lead: float = 0.0) -> Scores:
-    """Scores that follow from the texts and a seed; right candidates have a lead."""
-
     def score(a: str, b: str) -> float:
         key = [seed, *f"{a}|{b}".encode()]
         return float(np.random.default_rng(key).normal()) + lead * b.startswith("right")
@@ -120,8 +118,6 @@ def test_vectors_answer_as_their_cosines_do() -> None:
 
 @pytest.mark.parametrize("scores", [[1.0, float("nan")], [1.0], [[1.0], [2.0]]])
 def test_odd_scores_are_refused(scores: list[float]) -> None:
-    """A score that is missing or not finite is no answer."""
-
     class Odd:
         name = "odd"
 

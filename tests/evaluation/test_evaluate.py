@@ -38,8 +38,6 @@ class Noisy:
 
 
 class Constant:
-    """Gives the same score to every pair, or as many scores as asked for."""
-
     name = "constant"
 
     def __init__(self, value: float = 0.5, extra: int = 0) -> None:
@@ -220,7 +218,6 @@ def test_damaged_results_are_named(
 def test_saved_results_compare_as_fresh_ones(
     data_dir: Path, results: Evaluation, tmp_path: Path
 ) -> None:
-    """Models of two files are paired row by row, as models of one evaluation are."""
     for name, model in MODELS.items():
         one = evaluate({name: model}, TASKS, data_dir, resamples=50)
         one.save(tmp_path / name)

@@ -21,7 +21,6 @@ SCORED = [
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
-    """Write rows in the format that the extension of a file names."""
     header, kind = list(rows[0]), path.name.split(".")[1]
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "wt", encoding="utf-8", newline="") as file:
@@ -71,7 +70,6 @@ def test_columns_are_recognized_by_their_usual_names(
 
 
 def test_the_column_of_subsets_can_be_given(tmp_path: Path) -> None:
-    """It goes before usual names."""
     path = write(tmp_path / "a.csv", [{"s1": "one", "s2": "two", "topic": "x", "where": "sea"}])
     assert (read_pair_file(path).rows[0].subset, read_pair_file(path, "where").rows[0].subset) == (
         "x", "sea",

@@ -58,7 +58,6 @@ def jaccard(one: str, two: str) -> float:
 def test_nothing_is_missed_and_nothing_invented(
     texts: list[str], sentences: list[str], threshold: float
 ) -> None:
-    """The finder equals a comparison of every text with every sentence."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leakage, "MIN_WORDS", 3)
         patch.setattr(leakage, "THRESHOLD", threshold)

@@ -28,7 +28,6 @@ OF_NUMBERS = (Metric.SPEARMAN, Metric.PEARSON, Metric.ACCURACY)
 
 
 def reference(metric: Metric, x: Floats, y: Floats) -> float:
-    """The metric times 100 by scipy."""
     if metric is Metric.ACCURACY:
         return 100 * float(np.mean(x > y))
     function = stats.spearmanr if metric is Metric.SPEARMAN else stats.pearsonr

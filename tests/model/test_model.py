@@ -117,7 +117,6 @@ def test_a_second_build_builds_nothing(toy_copy: Path) -> None:
 
 
 def test_two_builds_are_equal(toy_folder: Path, tmp_path: Path) -> None:
-    """The same documents, settings and seed give the same bytes of every stage."""
     firth.build(toy_documents(), tmp_path / "other", **TOY_SETTINGS)
     names = [path.relative_to(toy_folder) for path in toy_folder.rglob("manifest.json")]
     assert len(names) >= 7
@@ -126,7 +125,6 @@ def test_two_builds_are_equal(toy_folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_core_needs_no_heavy_library(tmp_path: Path) -> None:
-    """Building, searching, explaining and finding duplicates work where none can be imported."""
     code = (
         "import sys\n"
         f"for name in {sorted(HEAVY)!r}:\n"

@@ -34,13 +34,6 @@ CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4K\x07"
 PRINTS = ("print", "typer.echo", "typer.secho", "sys.stdout.write", "sys.stderr.write")
 
 
-class Terminal(io.StringIO):
-    """A screen whose lines can change."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 # --- Text --------------------------------------------------------------------------------------
 
 
@@ -88,7 +81,6 @@ def test_a_poor_or_missing_stream_is_no_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_nothing_else_prints() -> None:
-    """No module of firth writes to the screen except through the console."""
     root = Path(firth.__file__).parent
     calls = [
         f"{path.relative_to(root)}: {name}"
@@ -115,7 +107,6 @@ def test_a_log_gets_a_line_now_and_then(
 
 
 def test_quiet_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
-    """No notes and no progress; results and errors are printed."""
     set_quiet(True)
     note("note")
     list(progress(range(3), "Bar"))

@@ -49,7 +49,6 @@ class Roots:
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The class of the work."""
     folder = tmp_path_factory.mktemp("roots")
     (folder / "roots_of_numbers.py").write_text(WORK)
     sys.path.insert(0, str(folder))
@@ -109,7 +108,6 @@ def cluster(roots: Any) -> Iterator[Any]:
 
 @pytest.fixture(params=["processes", "ray"])
 def workers(request: pytest.FixtureRequest) -> Executor:
-    """Two workers."""
     if request.param == "processes":
         return Processes(2)
     request.getfixturevalue("cluster")
@@ -204,7 +202,6 @@ def test_processes_end_with_their_parent(roots: Any, tmp_path: Path) -> None:
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before any work."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"firth\[ray\]"):
         Ray()

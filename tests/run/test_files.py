@@ -52,7 +52,6 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
 
 
 def killed_write(path: Path) -> None:
-    """Begin to write `path` in another process, which is killed."""
     code = (
         "import os, signal, sys; from pathlib import Path\n"
         "from firth.run.files import write_atomically\n"
@@ -97,7 +96,6 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:
-    """The order of keys changes neither the file nor the fingerprint."""
     one, two = {"a": 1, "b": [2, "é"]}, {"b": [2, "é"], "a": 1}
     assert list(one) != list(two)
     write_json(tmp_path / "one", one)
@@ -108,7 +106,6 @@ def test_equal_values_give_equal_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ['{\n"a": }', '{\n"a": "b', "[" * 100_000, "\udcff"])
 def test_broken_json_is_named(tmp_path: Path, text: str) -> None:
-    """The message has the file, and the line where there is one."""
     path = tmp_path / "broken.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=r"broken\.json(, line 2)?: not valid JSON"):
@@ -182,7 +179,6 @@ def test_mapped_arrays_come_back(tmp_path: Path, shape: tuple[int, ...]) -> None
 
 @given(st.lists(st.sampled_from(["a", "..", ".", "", "b\\c", "/", "d\0"]), max_size=4))
 def test_a_path_inside_stays_inside(parts: list[str]) -> None:
-    """No such path leads out of the folder, or to the folder itself."""
     name = "/".join(parts)
     if is_inside(name):
         place = os.path.normpath(os.path.join("/folder", name))

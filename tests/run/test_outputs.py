@@ -76,7 +76,6 @@ def test_rows_are_lines_or_a_table(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_reused_and_replaced_with_force(tmp_path: Path) -> None:
-    """Another result needs `force`."""
     out = tmp_path / "new" / "results"
     assert not write(out, x=1, deep={"y": 2})
     assert write(out, "not written", x=1, deep={"y": 2})

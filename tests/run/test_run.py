@@ -269,7 +269,6 @@ def test_a_half_done_replacement_is_settled_before_anything_is_read(run: Run) ->
 
 
 def test_a_finished_run_is_read_without_writing(run: Run) -> None:
-    """Opening, verifying and finding everything up to date change no file."""
     build_one(run)
     (run.path / ".lock").unlink(missing_ok=True)
     before = {path: path.stat().st_mtime_ns for path in [run.path, *run.path.rglob("*")]}

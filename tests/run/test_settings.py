@@ -81,7 +81,6 @@ def test_a_partial_file_and_both_spellings_are_read(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_raised_together(tmp_path: Path) -> None:
-    """Every wrong setting is named in one error, with what was got."""
     path = tmp_path / "bad.yaml"
     path.write_text(
         "seed: -1\nsped: 3\ncorpus: {min_words: none, inputs: a.txt}\nencoder.pooling: max\n"
@@ -179,7 +178,6 @@ def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> 
 
 
 def test_seeds_are_fixed_and_differ_by_purpose() -> None:
-    """Another number or name gives another seed, the same ones the same in every process."""
     seeds = {derive_seed(*names) for names in ((13,), (14,), (13, "words"), (13, "words", 1))}
     assert len(seeds) == 4
     assert all(0 <= seed < 2**63 for seed in seeds)

@@ -53,7 +53,6 @@ def names(folder: Path) -> set[str]:
 
 
 def test_a_finished_stage_is_reused(tmp_path: Path) -> None:
-    """Equal requests build once; scratch is not kept."""
     builder = Builder()
     assert not build(tmp_path, builder, x=1).reused
     again = build(tmp_path, builder, x=1)

@@ -17,7 +17,6 @@ TRICKY = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
 def solid(text: str) -> str:
-    """Return the text without white space."""
     return "".join(text.split())
 
 
@@ -33,7 +32,6 @@ def test_only_white_space_is_lost(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(texts=st.lists(TRICKY.map(lambda text: f"Word {text}".replace("\n", " ").replace("\r", ""))))
 def test_sentences_never_cross_paragraphs(texts: list[str]) -> None:
-    """Each paragraph is split independently of the others."""
     expected = [split_sentences(text, "en") for text in texts]
     assert split_paragraphs("\n\n".join(texts), "en") == expected
     assert split_paragraphs("\r\n \r\n".join(texts), "en") == expected
@@ -72,7 +70,6 @@ def test_hard_borders(sentences: list[str]) -> None:
 
 
 def test_wrapped_lines_are_joined_and_lists_are_not() -> None:
-    """Line ends of wrapped text mean nothing; those of lists and captions are borders."""
     wrapped = (
         "It was a bright cold day in early spring and the clocks of\n"
         "the town were striking. Nobody who lived there seemed to\n"

@@ -42,7 +42,6 @@ def test_cosines_are_symmetric_and_one_for_equal_stems(one: list[str], two: list
 
 
 def test_related_forms_are_partly_alike_and_numbers_are_not() -> None:
-    """*israel* and *israeli* share n-grams; 1984 and 1985 share none."""
     assert spelling_cosines(["israel"], ["israeli"])[0, 0] > 0.5
     assert spelling_cosines(["1984"], ["1985"])[0, 0] == 0
 
@@ -71,7 +70,6 @@ def test_weights_fall_with_frequency() -> None:
 
 
 def test_saved_counts_are_the_same(tmp_path: Path) -> None:
-    """Saving and loading changes nothing."""
     idf = fit_idf(SENTENCES, "porter")
     idf.save(tmp_path)
     assert Idf.load(tmp_path) == idf

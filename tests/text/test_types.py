@@ -38,14 +38,12 @@ def test_each_distinct_text_is_encoded_once() -> None:
 
 @pytest.mark.parametrize("bad", ["ab", ("a",), ("a", None)])
 def test_what_is_no_pair_is_named(bad: object) -> None:
-    """The message names the first item that is not two texts."""
     with pytest.raises(InputError, match="pair 1"):
         checked([("a", "b"), bad])  # type: ignore[list-item]
 
 
 @given(st.lists(st.integers(0, 5), max_size=8))
 def test_runs_of_rows(lengths: list[int]) -> None:
-    """`starts`, `ranges` and `split_runs` describe the same consecutive runs."""
     sizes = np.array(lengths, np.int64)
     values = np.arange(sizes.sum(), dtype=float)
     assert np.array_equal(ranges(starts(sizes), sizes), np.arange(sizes.sum()))

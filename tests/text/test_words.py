@@ -24,13 +24,11 @@ ANY = st.one_of(st.text(), st.text(st.characters(max_codepoint=127)))
 
 @given(st.text())
 def test_normal_form_is_idempotent(text: str) -> None:
-    """A normal form is its own normal form."""
     assert normal_form(normal_form(text)) == normal_form(text)
 
 
 @given(st.lists(st.text()), st.lists(st.text()))
 def test_jaccard_is_symmetric_and_in_range(a: list[str], b: list[str]) -> None:
-    """0 ≤ J(a, b) = J(b, a) ≤ 1, and J(a, a) = 1."""
     one, two = frozenset(a), frozenset(b)
     assert 0 <= jaccard(one, two) == jaccard(two, one) <= 1
     assert jaccard(one, one) == 1
@@ -70,7 +68,6 @@ def test_marks_do_not_cut_words(text: str, expected: list[str]) -> None:
 
 
 def test_decomposed_text_has_the_same_normal_form() -> None:
-    """Composed and decomposed accents are the same text."""
     text = "Mörder"
     assert unicodedata.normalize("NFD", text) != text
     assert normal_form(unicodedata.normalize("NFD", text)) == normal_form(text)
