@@ -27,37 +27,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Model",
-    "__version__",
-    "adapt",
-    "build",
-    "compare_models",
-    "cross_validate",
-    "distill",
-    "evaluate",
-    "finetune",
-    "load",
-    "open_scorer",
-]
+    "Model", "__version__", "adapt", "build", "compare_models", "cross_validate", "distill",
+    "evaluate", "finetune", "load", "open_scorer",
+]  # fmt: skip
 
 _HOMES = {
-    "Model": "firth.model",
-    "adapt": "firth.train.adapt",
-    "build": "firth.model",
-    "compare_models": "firth.evaluation.compare",
-    "cross_validate": "firth.train.folds",
-    "distill": "firth.train.distill",
-    "evaluate": "firth.evaluation.evaluate",
-    "finetune": "firth.train.finetune",
-    "load": "firth.model",
-    "open_scorer": "firth.model",
+    "firth.model": ("Model", "build", "load", "open_scorer"),
+    "firth.evaluation.compare": ("compare_models",),
+    "firth.evaluation.evaluate": ("evaluate",),
+    "firth.train.adapt": ("adapt",),
+    "firth.train.distill": ("distill",),
+    "firth.train.finetune": ("finetune",),
+    "firth.train.folds": ("cross_validate",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'firth' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'firth' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

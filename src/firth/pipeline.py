@@ -95,7 +95,6 @@ class Built:
 
     Attributes:
         stages: Name of each stage → whether this call built it.
-        seconds: Wall time of the call.
         comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
             where these give no questions.
         threshold: Cosine that one random pair in a hundred reaches; None without a calibration.

@@ -60,7 +60,6 @@ class Corpus:
     corpus. Use `Corpus.open`.
 
     Attributes:
-        path: Folder of the run.
         part: Which documents: those that models learn from, the held-out ones, or all.
         keys: int64, (n_documents,), ascending: key of each document. Under a key, content never
             changes.

@@ -67,8 +67,6 @@ class Document:
     Attributes:
         id: Name, unique in a corpus: the record's own, else `source:line`. The id of a text, HTML
             or PDF file is its source.
-        text: The text, with at least one word.
-        title: Title, or "".
         date: Date as `iso_date` returns it, or "".
         fields: Values of the fields that are kept (`corpus.fields`), as text.
         source: Name of the file; it does not depend on where the files lie.

@@ -29,7 +29,7 @@ from firth.corpus.document import (
 )
 from firth.corpus.readers import KNOWN, Advance, Source, format_of, read_source, require_reader
 from firth.run.errors import InputError, MissingExtraError, first_line
-from firth.run.files import cache_folder, fingerprint_value, write_atomically
+from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically
 from firth.run.run import CONFIG
 from firth.run.settings import HEADER, CorpusSettings
 from firth.run.stage import MANIFEST, Manifest
@@ -61,8 +61,8 @@ class Given:
         """Return a fingerprint of names and bytes of the files; None for what is in memory."""
         if self.records is not None:
             return None
-        left_out = [str(problem) for problem in self.left_out]
-        return fingerprint_value([[s.name, s.fingerprint()] for s in self.sources] + left_out)
+        read = [[source.name, fingerprint_file(Path(source.path))] for source in self.sources]
+        return fingerprint_value([*read, *map(str, self.left_out)])
 
 
 def read_documents(

@@ -14,7 +14,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from firth.corpus.document import (
@@ -29,7 +29,6 @@ from firth.corpus.document import (
 )
 from firth.corpus.pages import plain_text, read_html, read_pdf
 from firth.run.errors import first_line, require
-from firth.run.files import fingerprint_file
 from firth.run.settings import CorpusSettings
 
 Advance = Callable[[int], None]
@@ -76,10 +75,6 @@ class Source:
     def size(self) -> int:
         """Bytes of the file."""
         return os.path.getsize(self.path)
-
-    def fingerprint(self) -> str:
-        """Return the fingerprint of the file's bytes."""
-        return fingerprint_file(Path(self.path))
 
 
 def format_of(path: PurePath) -> tuple[str, str] | None:

@@ -42,28 +42,24 @@ def packaged(name: str) -> Path | None:
     if name in _FOLDERS:
         folder = _inside(*_FOLDERS[name])
         return folder if folder is not None and folder.is_dir() else None
-    files: dict[str, Path | str] = {}
-    for file, source in _PARTS.get(name, {}).items():
-        if isinstance(source, tuple):
-            held = _inside(*source)
-            if held is None or not held.is_file():
-                return None
-            files[file] = held
-        else:
-            files[file] = json.dumps(source)
-    if not files:
+    files = {
+        file: _inside(*source) if isinstance(source, tuple) else json.dumps(source)
+        for file, source in _PARTS.get(name, {}).items()
+    }
+    paths = [held for held in files.values() if not isinstance(held, str)]
+    if not files or not all(path is not None and path.is_file() for path in paths):
         return None
-    known = {file: fingerprint_file(path) if isinstance(path, Path) else path
-             for file, path in files.items()}  # fmt: skip
+    known = {file: fingerprint_file(held) if isinstance(held, Path) else held
+             for file, held in files.items()}  # fmt: skip
     folder = cache_folder() / "encoders" / f"{fingerprint_value(known)[:16]}" / name
     folder.mkdir(parents=True, exist_ok=True)
-    for file, path in files.items():
+    for file, held in files.items():
         if not (folder / file).is_file():
             with write_atomically(folder / file) as partial:
-                if isinstance(path, Path):
-                    shutil.copyfile(path, partial)
+                if isinstance(held, Path):
+                    shutil.copyfile(held, partial)
                 else:
-                    partial.write_text(path, encoding="utf-8")
+                    partial.write_text(str(held), encoding="utf-8")
     return folder
 
 

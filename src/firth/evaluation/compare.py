@@ -108,7 +108,6 @@ class Comparison:
     Attributes:
         accuracies: Model → type → mean accuracy x 100, with its interval.
         differences: Model → type → its accuracy minus that of the reference.
-        against: Name of the reference.
         questions: Type → number of questions; types without questions are absent.
         documents: Type → number of documents that they are about.
     """

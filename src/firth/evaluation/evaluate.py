@@ -130,13 +130,7 @@ class ScoredSet:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The results of models on sets.
-
-    Attributes:
-        notes: Remarks that a reader of the figures needs.
-        seed: Seed of the resamples.
-        resamples: Number of resamples behind each interval.
-    """
+    """The results of models on sets, with remarks that a reader of the figures needs."""
 
     sets: tuple[ScoredSet, ...]
     notes: tuple[str, ...]

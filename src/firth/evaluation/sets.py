@@ -237,10 +237,8 @@ class Task:
             substitute with `-substitute` behind its name.
         published: Number of rows of each split, as published.
         metrics: Metrics that are reported, the usual one first.
-        scale: Lowest and highest score.
         subset_names: Reported name of subsets by how their names in the files start.
         left_out: Subsets that are not counted, by common practice.
-        note: A remark for the reader of its results.
     """
 
     name: str

@@ -52,7 +52,6 @@ class Run:
 
     Attributes:
         path: Folder of the run. It is made when the first stage is built.
-        settings: All settings; `Run.open` reads them from the folder.
     """
 
     def __init__(self, path: str | Path, settings: Settings) -> None:

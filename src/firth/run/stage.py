@@ -44,8 +44,7 @@ class Stage:
     Attributes:
         name: Folder of the stage in the run; `paper/coherence` is a folder in a folder.
         version: It is raised by hand when the bytes of the stage change for equal requests.
-        extra: Extra of firth that the stage needs, for messages.
-        command: Command that builds the stage, for messages.
+        extra, command: What the stage needs installed, and what builds it, for messages.
     """
 
     name: str
