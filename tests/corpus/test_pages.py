@@ -122,11 +122,6 @@ def test_html_becomes_running_text(packing: str, tmp_path: Path) -> None:
     assert (document.title, document.text, problems) == ("The harbour", TEXT, [])
 
 
-def test_html_of_another_encoding_is_read(tmp_path: Path) -> None:
-    (tmp_path / "a.htm").write_bytes("<p>A caf\u00e9.</p>".encode("latin-1"))
-    assert read(tmp_path / "a.htm")[0][0].text == "A caf\u00e9."
-
-
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(["<p>", "</p>", "<div", ">", "<!--", "a ", "<b>", "&", "</body>"])))
 def test_broken_html_is_read(pieces: list[str]) -> None:

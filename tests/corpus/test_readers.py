@@ -325,6 +325,10 @@ BY_HAND: dict[str, tuple[str, bytes, dict[str, str], list[str], list[tuple[int, 
         KEYED, ["k1:2 One,\n\ntwo.", "k2:5 Three four."], [],
     ),
     "no column of text": ("a.csv", b"key,body\n1,One.\n", {}, [], [(1, Reason.MISSING_FIELD)]),
+    "junk": ("a.parquet", b"not parquet at all", {}, [], [(1, Reason.CORRUPT)]),
+    "a page that is not UTF-8": (
+        "a.htm", "<p>A caf\u00e9.</p>".encode("latin-1"), {}, ["a.htm:1 A caf\u00e9."], [],
+    ),
     "a broken first row": ("a.csv", b'key,"te"xt\n1,One.\n', {}, [], [(1, Reason.BROKEN_ROW)]),
 }  # fmt: skip
 
@@ -380,20 +384,6 @@ def test_a_broken_row_group_loses_no_other(tmp_path: Path) -> None:
     assert len(lines) < 1_000
     assert problems
     assert all(300 < p.line <= 600 for p in problems)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"), [(b"not parquet at all", Reason.CORRUPT), (None, Reason.MISSING_FIELD)]
-)
-def test_unusable_parquet_files(tmp_path: Path, content: bytes | None, reason: Reason) -> None:
-    """A file that is no Parquet, or has no text column, is one problem."""
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"body": ["x"]}), path)
-    if content is not None:
-        path.write_bytes(content)
-    documents, problems = read(path)
-    assert not documents
-    assert [(p.line, p.reason) for p in problems] == [(1, reason)]
 
 
 @pytest.mark.parametrize("wide", [0, 1])
