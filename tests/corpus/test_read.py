@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -173,22 +174,18 @@ def test_an_unreadable_folder_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     """Its neighbors are read. (Permissions would not stop the superuser.)"""
     write(tmp_path / "texts" / "a.txt")
     write(tmp_path / "texts" / "closed" / "b.txt")
-    scan = os.scandir
 
-    def scandir(path: str | Path = ".") -> object:
-        if Path(path).name == "closed":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return scan(path)
+    def refusing(look: Any, closed: Callable[[Path], bool]) -> Any:
+        def looked(path: str | Path = ".", **options: bool) -> Any:
+            if closed(Path(path)):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return look(path, **options)
 
-    look = Path.stat
+        return looked
 
-    def stat(path: Path, **options: bool) -> os.stat_result:
-        if path.parent.name == "closed":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return look(path, **options)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir, lambda path: path.name == "closed"))
+    inside = refusing(Path.stat, lambda path: path.parent.name == "closed")
+    monkeypatch.setattr(Path, "stat", inside)
     assert names(tmp_path / "texts") == ["texts/a.txt"]
     assert left(tmp_path / "texts") == {"texts/closed": Reason.UNREADABLE}
 
