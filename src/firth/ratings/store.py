@@ -246,7 +246,7 @@ class Store:
                 place, number = row
                 change = "UPDATE answers SET shown = :now WHERE annotator = :me AND place = :place"
             else:
-                number = 1 + _count(connection, "annotator = ?", annotator)
+                number = 1 + sum(_asked_of(connection, annotator))
                 place = self._choose(connection, annotator, number)
                 if place is None:
                     return None
@@ -335,8 +335,7 @@ class Store:
     def progress(self, annotator: str) -> tuple[int, int]:
         """Return the numbers of questions that an annotator answered, and that are left."""
         with self._transaction() as connection:
-            answered = _count(connection, "annotator = ? AND answered IS NOT NULL", annotator)
-            waiting = _count(connection, "annotator = ? AND answered IS NULL", annotator)
+            answered, waiting = _asked_of(connection, annotator)
             unseen = f"SELECT count(*) FROM ({_OPEN})"
             (left,) = connection.execute(unseen, self._open_to(annotator)).fetchone()
         return answered, waiting + int(left)
@@ -364,13 +363,14 @@ class Store:
                 "AND a.answered IS NOT NULL) AS n FROM tuples AS t WHERE t.best IS NULL)",
                 {"wanted": self.rules.answers},
             ).fetchone()
-            gold = _count(connection, "answered IS NOT NULL") - answers
+            (total,) = connection.execute("SELECT count(answered) FROM answers").fetchone()
             people, stopped = connection.execute(
                 "SELECT count(*), coalesce(sum(stopped), 0) FROM annotators"
             ).fetchone()
         return (
-            f"{complete:,} of {tuples:,} tuples complete; {answers:,} answers and {gold:,} gold "
-            f"answers by {people:,} annotators, of whom {stopped:,} were stopped"
+            f"{complete:,} of {tuples:,} tuples complete; {answers:,} answers and "
+            f"{total - answers:,} gold answers by {people:,} annotators, of whom {stopped:,} were "
+            "stopped"
         )
 
 
@@ -420,9 +420,11 @@ def _one(connection: Connection, query: str, *values: Any) -> Row | None:
     return row
 
 
-def _count(connection: Connection, where: str, *values: Any) -> int:
-    query = f"SELECT count(*) FROM answers WHERE {where}"
-    return int(connection.execute(query, values).fetchone()[0])
+def _asked_of(connection: Connection, annotator: str) -> tuple[int, int]:
+    """Return the numbers of questions that an annotator has answered, and not yet."""
+    query = "SELECT count(answered), count(*) FROM answers WHERE annotator = ?"
+    answered, asked = connection.execute(query, (annotator,)).fetchone()
+    return answered, asked - answered
 
 
 def _meta(connection: Connection) -> dict[str, str]:

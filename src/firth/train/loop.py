@@ -67,11 +67,7 @@ class Schedule:
     accumulate: int = 1
     """Batches in a step. Their mean loss is the loss of the step."""
     micro_batches: int = 1
-    """Parts in which the loss computes its batch by `in_parts`."""
-
-    def __post_init__(self) -> None:
-        if self.accumulate > 1 < self.micro_batches:
-            raise ValueError("A step has several batches or one batch in parts, not both.")
+    """Parts in which the loss computes its batch by `in_parts`, where a step has one."""
 
     def rate_at(self, step: int) -> float:
         """Return the rate of a step, counted from 0."""

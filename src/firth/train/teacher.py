@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import open_encoder
 from firth.evaluation.files import read_text
@@ -53,30 +52,13 @@ _SENTENCES, _RECORD = "sentences.npy", "teacher.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
-    """The teacher's unit vectors of the chosen sentences, memory-mapped.
+class _Read:
+    """An encoder of texts that it has read before."""
 
-    Attributes:
-        shards: float16, (`_SHARD`, d) each; the last one is shorter.
-    """
-
-    shards: Sequence[npt.NDArray[np.float16]]
-
-    def __getitem__(self, rows: Ints) -> Singles:
-        """Return the vectors of some sentences, (len(rows), d)."""
-        halves = [self.shards[row // _SHARD][row % _SHARD] for row in rows.tolist()]
-        return unit(np.array(halves, np.float64)).astype(np.float32)
-
-
-class _ReadTexts:
-    """An encoder that has read all texts that it is asked about."""
-
-    def __init__(self, encoder: Encoder, rows: Mapping[str, int], vectors: Vectors) -> None:
-        self.name, self.dimensions = encoder.name, encoder.dimensions
-        self.word_states, self._rows, self._vectors = encoder.word_states, rows, vectors
-
-    def encode(self, texts: Sequence[str]) -> Singles:
-        return self._vectors[np.array([self._rows[text] for text in texts], np.int64)]
+    encode: Callable[[Sequence[str]], Singles]
+    name: str = "read"
+    dimensions: int = 0
+    word_states: None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +68,13 @@ class Teacher:
     Attributes:
         name: A name for reports.
         texts: The chosen sentences, no two with one normal form.
-        vectors: Its vectors of them, where they are stored.
+        vectors: Its unit vectors of them, (n, d), where they are stored.
         similarities: Returns the similarities of some of these texts with each other, (n, n).
     """
 
     name: str
     texts: list[str]
-    vectors: Vectors | None
+    vectors: Singles | None
     similarities: Callable[[Sequence[str]], Floats]
 
     @classmethod
@@ -101,21 +83,25 @@ class Teacher:
         folder, source = run.folder(TEACHER), scorer_run(run)
         name = read_json(folder / _RECORD)["name"]
         texts = list(Corpus.open(run).texts(open_mapped(folder / _SENTENCES)))
-        rows = {text: row for row, text in enumerate(texts)}
         shards = [open_mapped(path) for path in sorted(folder.glob("vectors-*.npy"))]
-        vectors = Vectors(shards) if shards else None
-        if source is not None:
-            scorer = Scorer.open(source)
-            if vectors is not None:
-                read = _ReadTexts(open_blended_encoder(source), rows, vectors)
-                scorer.components = {**scorer.components, SENTENCES: EncodedSentences(read)}
-            return cls(name, texts, vectors, scorer.similarity_matrix)
+        if not shards:
+            return cls(name, texts, None, Scorer.open(source or run).similarity_matrix)
+        units = (unit(shard.astype(np.float64)).astype(np.float32) for shard in shards)
+        vectors: Singles = np.concatenate([*units])
+        rows = {text: row for row, text in enumerate(texts)}
+
+        def read(some: Sequence[str]) -> Singles:
+            return vectors[[rows[text] for text in some]]
 
         def cosines(some: Sequence[str]) -> Floats:
-            units = Vectors(shards)[np.array([rows[text] for text in some], np.int64)]
-            return units.astype(np.float64) @ units.T.astype(np.float64)
+            units = read(some).astype(np.float64)
+            return units @ units.T
 
-        return cls(name, texts, vectors, cosines)
+        if source is None:
+            return cls(name, texts, vectors, cosines)
+        scorer = Scorer.open(source)
+        scorer.components = {**scorer.components, SENTENCES: EncodedSentences(_Read(read))}
+        return cls(name, texts, vectors, scorer.similarity_matrix)
 
     def parts(self) -> dict[str, Ints]:
         """Return the numbers of the sentences of `dev`, `test` and `train`."""
