@@ -14,11 +14,9 @@ from firth.reproduce.result import Cell, Result
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 
-SMALL: dict[str, Any] = {
-    "cbow": {"min_count": 2, "dimensions": 12, "epochs": 2},
-    "skip_gram": {"min_count": 2, "dimensions": 12, "epochs": 1},
-    "cbos": {"min_count": 2, "dimensions": 12, "epochs": 2},
-    "siamese_cbow": {"min_count": 2, "dimensions": 12, "epochs": 2},
+SMALL = {
+    name: {"min_count": 2, "dimensions": 12, "epochs": 2}
+    for name in ("cbow", "skip_gram", "cbos", "siamese_cbow")
 }
 NOUNS = ["ship", "boat", "harbor", "storm", "captain", "farmer", "field", "wheat", "cow", "barn"]
 

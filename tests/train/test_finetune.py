@@ -1,4 +1,4 @@
-"""Fine-tuning: what is learned follows from the data, dev chooses, no row is in two parts."""
+"""Fine-tuning and its folds: data say what is learned, dev chooses, no row is in two parts."""
 
 import json
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from firth.evaluation.files import NLI
+from firth.evaluation.sets import load_set, make_folds
 from firth.run.errors import InputError
 from firth.train import finetune as module
 from firth.train.finetune import (
@@ -26,6 +27,7 @@ from firth.train.finetune import (
     plan,
     recipe_for,
 )
+from firth.train.folds import cross_validate, parts_of_fold
 from firth.train.loop import Best
 from firth.train.students import TrainedFolder
 
@@ -195,3 +197,31 @@ def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
     assert learn("whole").reused
     with pytest.raises(InputError, match="holds another result"):
         learn("whole", epochs=3)
+
+
+def test_no_row_of_a_fold_is_learned_from(scored: Path) -> None:
+    whole = load_set(f"{scored}:all")
+    folds = make_folds(whole, 5, 1)
+    assert sorted(row for rows in folds.values() for row in rows.tolist()) == [*range(90)]
+    rows = folds["fold 2"]
+    parts = parts_of_fold(whole, rows, "fold 2", 1)
+    texts = [{row.texts for row in part.rows} for part in parts.values()]
+    assert [len(some) for some in texts] == [65, 7, 18]
+    assert len(set.union(*texts)) == 90
+    assert texts[2] == {whole.rows[row].texts for row in rows}
+
+
+def test_cross_validation_of_folds_and_of_groups(scored: Path, words: Path, tmp_path: Path) -> None:
+    by_folds = cross_validate(words, scored, tmp_path / "folds", folds=3, epochs=1)
+    assert list(by_folds.report["folds"]) == ["fold 1", "fold 2", "fold 3"]
+    assert len(by_folds.report["cosines"]["fine-tuned"]) == 90
+    names = {name for name in by_folds.report["figures"] if name.startswith("spearman")}
+    assert names == {"spearman, mean of folds", "spearman, all rows"}
+    figure = by_folds.report["figures"]["spearman, all rows"]
+    assert figure["difference"]["value"] == pytest.approx(
+        figure["fine-tuned"]["value"] - figure["start"]["value"]
+    )
+    groups = cross_validate(words, scored, tmp_path / "groups", leave_out="source", epochs=1)
+    assert list(groups.report["folds"]) == ["a", "b", "c"]
+    assert "one source left out at a time" in groups.report["lines"][0]
+    assert cross_validate(words, scored, tmp_path / "folds", folds=3, epochs=1).reused
