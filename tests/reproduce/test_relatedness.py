@@ -11,7 +11,7 @@ from firth.encoders.static import write_static
 from firth.evaluation.baselines import Dice
 from firth.evaluation.files import Row
 from firth.evaluation.sets import EvaluationSet, evaluation_set, load_set
-from firth.reproduce.features import Token, mean_vector, measure_features
+from firth.reproduce.features import mean_vector, measure_features
 from firth.reproduce.relatedness import LEFT_OUT, by_domain, compare_in_bins
 from firth.reproduce.result import VariedRun
 from firth.reproduce.tables import reproduce
@@ -41,7 +41,7 @@ def test_lines_of_table_4_are_correlations_over_the_pairs_that_have_them(
     """A rare part of speech has no line; the order of words does not matter."""
     tags = dict.fromkeys(NOUNS, "NOUN") | {"saw": "VERB", "The": "DET", "the": "DET"}
     tokens = {
-        text: [Token(word, tags.get(word, "ADP"), "dep") for word in text.strip(".").split()]
+        text: [(word, tags.get(word, "ADP"), "dep") for word in text.strip(".").split()]
         for pair in data.pairs
         for text in pair
     }

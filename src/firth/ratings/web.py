@@ -87,7 +87,8 @@ class Pages:
         except NotAskedError:
             return RedirectResponse("/question", 303)
         except UnusableAnswerError as error:
-            return await run_in_threadpool(self._question, key, name, best, worst, str(error), 400)
+            chosen = {"best": best, "worst": worst, "problem": str(error)}
+            return await run_in_threadpool(self._question, key, name, 400, **chosen)
         where = "/feedback?" + urlencode({"tuple": asked}) if is_gold else "/question"
         return RedirectResponse(where, 303)
 
@@ -106,21 +107,13 @@ class Pages:
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
 
-    def _question(
-        self,
-        key: str,
-        name: str,
-        best: str = "",
-        worst: str = "",
-        problem: str = "",
-        status: int = 200,
-    ) -> Response:
+    def _question(self, key: str, name: str, status: int = 200, **chosen: str) -> Response:
         question, (answered, left) = self._store.next(key), self._store.progress(key)
         shown: dict[str, Any] = {"name": name, "answered": answered, "left": left}
         if question is None:
             return self._page("done", stopped=self._store.is_stopped(key), **shown)
-        chosen: dict[str, Any] = {"best": best, "worst": worst, "problem": problem}
-        return self._page("question", status, question=question, **chosen, **shown)
+        shown |= {"best": "", "worst": "", "problem": "", **chosen}
+        return self._page("question", status, question=question, **shown)
 
     def _annotator(self, request: Request) -> tuple[str, str | None]:
         key = unquote(request.cookies.get(COOKIE, ""))

@@ -6,7 +6,7 @@ the two means is correlated with human scores.
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,14 +28,8 @@ MIN_SHARE = 0.1
 """Parts of speech in no more than this share of the pairs are not reported (footnote 10)."""
 
 
-class Token(NamedTuple):
-    """A word as written, its universal part of speech, and its label in the dependency parse."""
-
-    text: str
-    tag: str
-    label: str
-
-
+Token = tuple[str, str, str]
+"""A word as written, its universal part of speech, and its label in the dependency parse."""
 TAGS = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
     "SCONJ", "VERB",
@@ -63,7 +57,7 @@ def measure_features(
     def cosines(kind: frozenset[str]) -> Floats:
         means = {}
         for text, words in tokens.items():
-            chosen = [w.text for w in words if not kind or w.tag in kind or w.label in kind]
+            chosen = [word for word, *marks in words if not kind or kind & {*marks}]
             means[text] = mean_vector(look_up, chosen)
         values = np.full(len(data.pairs), np.nan)
         for place, (one, two) in enumerate(data.pairs):
@@ -117,6 +111,6 @@ def parse(pipeline: "Language", data: EvaluationSet) -> dict[str, list[Token]]:
     distinct = list(dict.fromkeys(text for pair in data.pairs for text in pair))
     docs = progress(pipeline.pipe(distinct), "Parsing sentences", len(distinct))
     return {
-        text: [Token(t.text, t.pos_, t.dep_) for t in doc if not (t.is_punct or t.is_space)]
+        text: [(t.text, t.pos_, t.dep_) for t in doc if not (t.is_punct or t.is_space)]
         for text, doc in zip(distinct, docs, strict=True)
     }
