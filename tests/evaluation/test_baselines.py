@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from firth.corpus.build import build_corpus
 from firth.encoders.words import build_words
 from firth.evaluation.baselines import BASELINES, Dice, TfIdf, idf_of_run, open_baseline
-from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.text.stems import Idf, fit_idf
 from firth.text.types import PairScorer, TextPair
@@ -119,8 +118,3 @@ def test_a_run_gives_its_counts_and_language(empty_run: Run, tmp_path: Path) -> 
     build_words(run)
     assert idf_of_run(run) == IDF
     assert [scores(name) for name in ("tfidf", "ngrams")] == before
-
-
-def test_unknown_names_are_refused() -> None:
-    with pytest.raises(InputError, match=r"baseline:dove: no such baseline\. Expected one of dice"):
-        open_baseline("dove")

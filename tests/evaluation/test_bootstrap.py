@@ -2,29 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firth.evaluation.bootstrap import Estimate, Sample, difference_of, estimate, mean_of_rows
 from firth.text.types import Floats
-
-values = st.lists(st.floats(-1, 1), min_size=2, max_size=20).map(np.array)
 
 
 def width(one: Estimate) -> float:
     assert one.low is not None
     assert one.high is not None
     return one.high - one.low
-
-
-@given(rows=values, seed=st.integers(0, 99))
-def test_a_resample_is_rows_drawn_with_replacement(rows: Floats, seed: int) -> None:
-    """With one resample, both ends are the mean of the rows that the seed draws."""
-    n = len(rows)
-    one = estimate(Sample(mean_of_rows(rows), n, seed), resamples=1)
-    drawn = rows[np.random.default_rng(seed).integers(0, n, size=n)]
-    assert one.value == pytest.approx(100 * rows.mean(), abs=1e-9)
-    assert one.low == one.high == pytest.approx(100 * drawn.mean(), abs=1e-9)
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:

@@ -25,6 +25,7 @@ def test_similarity_has_the_shapes_of_sentence_transformers(toy_folder: Path) ->
     assert matrix.shape == (2, 3)
     assert matrix[0, 0] == 1
     assert matrix[0, 1] == matrix[1, 0] == model.similarity(A, B) == model.similarity(B, A)
+    assert model.explain(A, B).score == model.similarity(A, B)
     assert model.similarity_pairwise([A, B], [B, A]).tolist() == [matrix[0, 1]] * 2
     with pytest.raises(InputError, match="got 1 and 2 texts"):
         model.similarity_pairwise([A], [A, B])
@@ -37,32 +38,6 @@ def test_encode_gives_unit_vectors_that_do_not_depend_on_other_texts(toy_folder:
     assert vectors.shape == (3, 32)
     assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0], atol=1e-5)
     assert np.array_equal(model.encode(A), vectors[0])
-
-
-def test_an_explanation_sums_to_the_score(toy_folder: Path, tmp_path: Path) -> None:
-    """Parts and rows sum to the similarity; all three file formats are written."""
-    model = firth.load(toy_folder)
-    explanation = model.explain(A, B)
-    assert explanation.score == model.similarity(A, B)
-    assert np.isclose(
-        sum(part.contribution for part in explanation.parts.values()), explanation.score
-    )
-    assert np.isclose(sum(row.contribution for row in explanation.rows), explanation.score)
-    for extension in ("html", "json", "txt"):
-        assert explanation.save(tmp_path / f"why.{extension}").stat().st_size > 50
-
-
-def test_search_filters_before_it_ranks(toy_folder: Path) -> None:
-    """A filter removes other documents and not hits; scores fall."""
-    model = firth.load(toy_folder)
-    hits = model.search("ship in a storm", top=5, where="section = 'farm'")
-    assert len(hits) == 5
-    assert {hit.fields["section"] for hit in hits} == {("farm",)}
-    best = model.search("ship in a storm", top=5)
-    assert {hit.fields["section"] for hit in best} == {("sea",)}
-    assert [hit.score for hit in best] == sorted((hit.score for hit in best), reverse=True)
-    assert model.search("ship in a storm", top=3)
-    assert len({hit.document for hit in model.search("ship", top=4, unit="document")}) == 4
 
 
 def test_documents_come_change_and_go(toy_copy: Path) -> None:

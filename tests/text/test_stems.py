@@ -1,12 +1,10 @@
 """`firth.text.stems`: n-grams and their cosines, document frequencies, stop words."""
 
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.text.stems import Idf, fit_idf, gram_table, is_letter, spelling_cosines, stop_words
+from firth.text.stems import fit_idf, gram_table, is_letter, spelling_cosines, stop_words
 
 SENTENCES = ["A ship sailed.", "A storm came.", "Ships sail, and ships sink."]
 STEMS = st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=8, unique=True)
@@ -67,12 +65,6 @@ def test_weights_fall_with_frequency() -> None:
     assert idf.frequencies["ship"] == 2
     assert idf.weight("unseen") > idf.weight("storm") > idf.weight("ship") > 0
     assert idf.unknown("Ships like icebergs") == ["like", "icebergs"]
-
-
-def test_saved_counts_are_the_same(tmp_path: Path) -> None:
-    idf = fit_idf(SENTENCES, "porter")
-    idf.save(tmp_path)
-    assert Idf.load(tmp_path) == idf
 
 
 def test_stop_words_of_other_languages_come_from_frequencies() -> None:
