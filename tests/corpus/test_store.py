@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.corpus.build import add_documents, build_corpus
+from firth.corpus.build import add_documents, build_corpus, remove_documents
 from firth.corpus.corpus import Corpus
 from firth.corpus.store import FILE, Store, StoreError, damage, parse_filter
 from firth.run.errors import DamagedError, InputError, MissingStageError
@@ -180,8 +180,6 @@ def test_a_database_in_use_is_an_error_of_firth(
 
 
 def test_a_removed_text_is_not_left_in_the_file(tmp_path: Path) -> None:
-    from firth.corpus.build import remove_documents
-
     run = run_of(tmp_path / "run")
     build_corpus(run, [{"id": "x", "text": "The secretword is here."}, "Another text is here."])
     assert b"secretword" in (run.path / FILE).read_bytes()

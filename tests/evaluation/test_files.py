@@ -149,9 +149,6 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes, messa
     with pytest.raises(InputError, match=message) as caught:
         read_pair_file(tmp_path / name)
     assert name in str(caught.value)
-
-
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "pears.tsv", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             read_pair_file(path)
