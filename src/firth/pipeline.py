@@ -253,11 +253,10 @@ def verdict(comparison: Comparison | None) -> str:
             f"{FEWEST_QUESTIONS} are needed. Add documents, or use a pretrained encoder: "
             "firth build --encoder NAME."
         )
-    kinds = [
-        _ASKED[kind]
-        for kind, one in comparison.accuracies["scorer"].items()
-        if kind != MEAN and one.value is not None
-    ]
+    every = {kind: one for kind, one in comparison.accuracies["scorer"].items() if kind != MEAN}
+    # Where no type has enough questions, the mean is over all of them.
+    asked_of = [kind for kind, one in every.items() if one.value is not None] or [*every]
+    kinds = [_ASKED[kind] for kind in asked_of]
     figures = ", ".join(f"{name} {one[MEAN]}" for name, one in comparison.accuracies.items())
     gain = comparison.differences["scorer"][MEAN]
     if gain.sign > 0:

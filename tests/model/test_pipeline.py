@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.conftest import TOY_SETTINGS, toy_documents
 
 from firth import pipeline
+from firth.evaluation.compare import Answers, compare_answers
+from firth.evaluation.questions import Question, QuestionType
 from firth.model import load
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
@@ -23,6 +26,23 @@ def test_a_summary_names_what_to_do_next(toy_copy: Path) -> None:
     three = pipeline.examples(Run.open(toy_copy), 3)
     assert three[0] == (one, two)
     assert len({text for pair in three for text in pair}) == 6
+
+
+@pytest.mark.parametrize("count", [60, 120])
+def test_a_verdict_names_what_was_asked(count: int) -> None:
+    """It does so, too, where no type has enough questions and all together have."""
+    kinds = (QuestionType.NEXT, QuestionType.DOCUMENT)
+    questions = [
+        Question(kind, f"d{n % 12}", f"{kind} {n}", "right", ("wrong",))
+        for kind in kinds
+        for n in range(count)
+    ]
+    given = {name: Answers(questions, np.full(2 * count, share))
+             for name, share in (("n-grams", 0.5), ("scorer", 0.7))}  # fmt: skip
+    said = pipeline.verdict(compare_answers(given))
+    assert "n-grams 50.0" in said
+    assert "Asked: which sentence follows, which sentence is from the same document" in said
+    assert f"({2 * count} questions about 12 held-out documents)" in said
 
 
 def test_status_shows_what_is_older_than_the_documents(toy_copy: Path) -> None:
