@@ -9,7 +9,6 @@ from typer.testing import CliRunner, Result
 
 from firth.ratings.cli import app
 from firth.ratings.records import ANSWER, read_items, read_tuples, write_table
-from firth.ratings.store import Store
 from firth.run.errors import ConfigError
 
 from .conftest import simulate_judgements
@@ -64,11 +63,12 @@ def test_serving_begins_with_the_database(
     done("pairs", sentence_file, "--out", tmp_path / "p", "--num-pairs", 10)
     items = tmp_path / "p" / "pairs.csv"
     done("tuples", items, "--out", tmp_path / "t")
-    monkeypatch.setattr("firth.ratings.web.serve", lambda store, port, ready: ready(f"at {port}"))
+    monkeypatch.setattr(
+        "firth.ratings.web.serve", lambda store, port, ready: ready(f"{store.rules.title} {port}")
+    )
     files = ("--items", items, "--tuples", tmp_path / "t" / "tuples.csv", "--port", 0)
     result = run("serve", "--db", tmp_path / "db", *files, "--set", "answers=0", "--set", "x")
     assert isinstance(result.exception, ConfigError)
     text = done("serve", "--db", tmp_path / "db", *files, "--set", "title=Which?")
     assert "0 of 20 tuples complete" in text
-    with Store.open(tmp_path / "db") as store:
-        assert store.rules.title == "Which?"
+    assert "Which? 0" in text

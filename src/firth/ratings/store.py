@@ -152,10 +152,9 @@ class Store:
         rules: Rules | None = None,
         seed: int = 13,
     ) -> Self:
-        """Begin a questionnaire, or continue it where the file holds it already.
+        """Begin a questionnaire, or continue it, perhaps by other rules, where the file holds it.
 
-        The seed decides the order of the tuples. The rules may have changed; the new ones are
-        stored.
+        The seed decides the order of the tuples. The file records the rules.
 
         Raises:
             InputError: All tuples are gold questions, or the file is something else, or holds
@@ -186,13 +185,10 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a questionnaire that exists."""
+        """Open a questionnaire that exists, to read its answers."""
         if not path.is_file() or not path.stat().st_size:
             raise InputError(f"{path}: no questionnaire. Make it with firth ratings serve")
-        store = cls(path, Rules())
-        with store._transaction() as connection:
-            store.rules = Rules.model_validate_json(_meta(connection)["rules"])
-        return store
+        return cls(path, Rules())
 
     def __enter__(self) -> Self:
         return self

@@ -128,25 +128,6 @@ class Fits:
         )
         return [Cell(row, STSB, printed, paper), Cell(row, CENTERED, centered)]
 
-    def note(self) -> str:
-        """Return the share of each term's variance that differs between the sentences of a pair.
-
-        The rest is common to both: it makes a context likely whatever sentence is in it.
-        """
-        shares = []
-        weights = [Weights(**{o: float(o == term) for o in TERMS}) for term in TERMS]
-        for term, some in zip((*TERMS, "S"), (*weights, self.weights), strict=True):
-            common = differs = 0.0
-            for one in self.profiles:
-                v1, v2 = one.vectors(some)
-                common += 2 * float(np.var((v1 + v2) / 2))
-                differs += float(np.var(v1 - v2)) / 2
-            shares.append(f"{term} {100 * differs / max(common + differs, 1e-300):.2g}")
-        return (
-            "Share of a term's variance over contexts that differs between the two sentences (%): "
-            f"{', '.join(shares)}."
-        )
-
 
 def table5(request: Request) -> Findings:
     """Measure Origin for growing corpora; each size has a run with models of its size.
@@ -229,7 +210,7 @@ def table6(request: Request) -> Findings:
         results[row] = fits.similarities(kept, size=size)
         cells += [rated.change(row, one, results, {}) for one in before]
     short = np.mean([len(one) < sizes[-1] for pair in kept for one in pair])
-    notes = [*_notes(request, sizes[-1]), fits.note(), "Change: minus the size before."]
+    notes = [*_notes(request, sizes[-1]), "Change: minus the size before."]
     if short:
         notes.append(f"{100 * short:.0f} % of the sentences have fewer than {sizes[-1]} contexts.")
     return cells + rated.overlap(request.run), notes
@@ -248,7 +229,7 @@ def table8(request: Request) -> Findings:
             cells.append(rated.change(row, FULL, results, figures))
         same = fits.similarities(of_full, weights=weights)
         cells.append(Cell(row, "contexts of Full", rated.spearman(same)))
-    notes = [*_notes(request, fits.size), fits.note(), "Change: minus Full."]
+    notes = [*_notes(request, fits.size), "Change: minus Full."]
     return cells + rated.overlap(request.run), notes
 
 
@@ -286,15 +267,7 @@ def construction(request: Request) -> Findings:
         cells += fits.cells(row, kept, figures.get(row))
         if row != "two-step":
             cells.append(rated.change(row, "two-step", results, figures))
-    shared = np.array([
-        len(np.intersect1d(one.set1.positions, one.set2.positions))
-        / max(1, min(len(one.set1.positions), len(one.set2.positions)))
-        for one in chosen.profiles
-    ])  # fmt: skip
-    cells.append(Cell("shared contexts alone", STSB, rated.spearman(shared)))
-    notes = [*_notes(request, contexts), f"Two-step: {chosen.note()}", f"Random: {drawn.note()}",
-             "Change: minus two-step. Shared contexts alone: the overlap of both shortlists, "
-             "without any fit."]  # fmt: skip
+    notes = [*_notes(request, contexts), "Change: minus two-step."]
     return cells + rated.overlap(request.run), notes
 
 

@@ -72,11 +72,8 @@ def glove() -> tuple[LookUp, int]:
 class WordBag:
     """Learned word vectors; a text is the sum of the vectors of its words, repeated ones included.
 
-    Attributes:
-        title: A name for tables.
-        vocabulary: The words, or stems.
-        vectors: float32, (V, d); the weight of a word is part of its vector.
-        stemmer: Stemmer that is applied to the words of a text (`firth.text.words.stems`).
+    `title` is a name for tables; the vocabulary is words, or stems by the `stemmer`. A weight of a
+    word is part of its vector, (V, d).
     """
 
     title: str

@@ -33,12 +33,9 @@ _SPREAD = np.float32(0.1)
 class Batch:
     """B questions: which of C candidates goes with the anchor?
 
-    Attributes:
-        members: (B, K), sentences whose weighted sum is the anchor.
-        shares: (B, K), their weights; 0 where a sentence has fewer neighbors.
-        candidates: (B, C), sentences.
-        targets: (B, C), the probability that each candidate should get; each row sums to 1.
-        open: (B, C), false where a candidate takes no part: a neighbor that does not exist.
+    The anchor is the weighted sum of K sentences, `members` with their `shares`, (B, K); a share is
+    0 where a sentence has fewer neighbors. `candidates`, (B, C), should get the probabilities
+    `targets`; `open` is false for a neighbor that does not exist.
     """
 
     members: Ints

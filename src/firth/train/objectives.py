@@ -121,9 +121,7 @@ class SimilarityMatrix:
 class HeldOut:
     """Pairs of held-out sentences: each with its ten nearest by the teacher, and as many random.
 
-    Attributes:
-        mean: Mean of the teacher's similarities of any two sentences.
-        deviation: Their standard deviation, above 0.
+    `mean` and `deviation`, above 0, are those of the teacher's similarities of any two sentences.
     """
 
     def __init__(self, teacher: Teacher, numbers: Ints, seed: int) -> None:

@@ -63,13 +63,10 @@ class _Read:
 
 @dataclass(frozen=True, eq=False)
 class Teacher:
-    """What a student learns from.
+    """What a student learns from: the chosen sentences, no two with one normal form.
 
-    Attributes:
-        name: A name for reports.
-        texts: The chosen sentences, no two with one normal form.
-        vectors: Its unit vectors of them, (n, d), where they are stored.
-        similarities: Returns the similarities of some of these texts with each other, (n, n).
+    `vectors` are its unit vectors of them, (n, d), where they are stored. `similarities` compares
+    some of these texts with each other, (n, n).
     """
 
     name: str
