@@ -105,17 +105,10 @@ def test_a_damaged_checkpoint_starts_from_the_first_step(
 
 
 def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
-    model: Any = nn.Linear(1, 1)
+    model, rows = nn.Linear(1, 1), torch.ones(1, 1)
     schedule = Schedule(steps=9, rate=1e30, warmup=0, checkpoint_steps=1, seed=1)
     with pytest.raises(InputError, match=r"infinite in step 2\. Lower the learning rate.*1e\+30"):
-        train(
-            model,
-            lambda _: torch.ones(1, 1),
-            lambda x: model(x).pow(4).sum(),
-            schedule,
-            tmp_path,
-            "",
-        )
+        train(model, lambda _: rows, lambda x: model(x).pow(4).sum(), schedule, tmp_path, "")
 
 
 def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:

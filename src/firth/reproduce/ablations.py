@@ -151,11 +151,14 @@ def table5(request: Request) -> Findings:
         accuracy = run.manifest(COHERENCE).summary.get("accuracy")
         if isinstance(accuracy, float):
             cells.append(Cell(row, "coherence accuracy", 100 * accuracy))
-    cells += [
-        Cell(f"{int(tokens):,} tokens, published", STSB, None, value)
-        for tokens, value in published("sun", "table5").items()
+    return cells + _published("table5", "tokens"), _notes(request, contexts)
+
+
+def _published(table: str, things: str) -> list[Cell]:
+    return [
+        Cell(f"{int(size):,} {things}, published", STSB, None, value)
+        for size, value in published("sun", table).items()
     ]
-    return cells, _notes(request, contexts)
 
 
 def documents_of_size(corpus: Corpus, words: int, seed: int) -> tuple[list[int], int]:
@@ -283,11 +286,8 @@ def table7(request: Request) -> Findings:
         similarities, agreement = _surrogate(request, rated, given, f"table7/{size}")
         cells.append(Cell(f"{size:,} pairs", STSB, rated.spearman(similarities)))
         cells.append(Cell(f"{size:,} pairs", "with Origin", agreement))
-    cells += [
-        Cell(f"{int(size):,} pairs, published", STSB, None, value)
-        for size, value in published("sun", "table7").items()
-    ]
-    return cells + rated.overlap(run), _surrogate_notes(request)
+    cells += [*_published("table7", "pairs"), *rated.overlap(run)]
+    return cells, _surrogate_notes(request)
 
 
 def structures(request: Request) -> Findings:
