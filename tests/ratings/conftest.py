@@ -13,7 +13,6 @@ from firth.ratings.store import Rules, Store
 from firth.text.types import Floats, Ints
 
 N_TUPLES, N_GOLD = 12, 3
-Judged = Callable[..., tuple[Judgements, Floats]]
 
 
 def simulate_judgements(
@@ -28,18 +27,13 @@ def simulate_judgements(
     return Judgements(tuple(map(str, range(len(truth)))), tuples, asked, best, worst)
 
 
-@pytest.fixture
-def judged() -> Judged:
-    """Returns judgements of a simulated crowd, and the truth behind them."""
-
-    def make(
-        items: int = 60, answers: int = 2, noise: float = 0.15, seed: int = 1, factor: float = 2.0
-    ) -> tuple[Judgements, Floats]:
-        truth = np.random.default_rng(3).permutation(np.arange(items) / (items - 1))
-        tuples = design_tuples(items, factor=factor, seed=seed)
-        return simulate_judgements(truth, tuples, answers, noise, seed=seed), truth
-
-    return make
+def judged(
+    items: int = 60, answers: int = 2, noise: float = 0.15, seed: int = 1, factor: float = 2.0
+) -> Judgements:
+    """Return the judgements of a simulated crowd."""
+    truth = np.random.default_rng(3).permutation(np.arange(items) / (items - 1))
+    tuples = design_tuples(items, factor=factor, seed=seed)
+    return simulate_judgements(truth, tuples, answers, noise, seed=seed)
 
 
 @pytest.fixture

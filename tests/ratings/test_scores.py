@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
@@ -21,7 +21,7 @@ from firth.ratings.reliability import (
 )
 from firth.ratings.score import score_answers, score_intervals
 
-from .conftest import Judged
+from .conftest import judged
 
 TUPLES = [Tuple("t", tuple("abcd")), Tuple("u", tuple("abce")), Tuple("g", tuple("abcd"))]
 GOLD = [Gold("g", "a", "d")]
@@ -64,10 +64,10 @@ def test_the_first_answer_to_a_gold_question_is_checked() -> None:
     assert [one.gold_right for one in sort_answers(TUPLES, answers, GOLD).annotators] == [0, 0]
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20)
 @given(st.integers(7, 30), st.integers(1, 4), st.integers(0, 1 << 30))
-def test_counts_and_bounds(judged: Judged, items: int, answers: int, seed: int) -> None:
-    found, _ = judged(items, answers, seed=seed, factor=1.0)
+def test_counts_and_bounds(items: int, answers: int, seed: int) -> None:
+    found = judged(items, answers, seed=seed, factor=1.0)
     shown, best, worst = found.count()
     assert shown.sum() == 4 * len(found)
     assert best.sum() == worst.sum() == len(found)
@@ -77,18 +77,18 @@ def test_counts_and_bounds(judged: Judged, items: int, answers: int, seed: int) 
     assert np.all((low >= 0) & (low <= high) & (high <= 1))
 
 
-def test_intervals_narrow_with_tuples_and_hold_the_score(judged: Judged) -> None:
+def test_intervals_narrow_with_tuples_and_hold_the_score() -> None:
     """Half the width takes about four times the tuples; one tuple gives no interval."""
     widths = []
     for factor in (2.0, 8.0):
-        found, _ = judged(items=80, noise=0.3, factor=factor)
+        found = judged(items=80, noise=0.3, factor=factor)
         low, high = score_intervals(found)
         shown, best, worst = found.count()
         scores = to_scores(best - worst, shown)
         assert np.all((low <= scores) & (scores <= high))
         widths.append((high - low).mean())
     assert 0.3 < widths[1] / widths[0] < 0.6
-    single, _ = judged(items=16, factor=0.25)
+    single = judged(items=16, factor=0.25)
     assert np.isnan(score_intervals(single)[0]).all()
 
 
@@ -137,8 +137,8 @@ def slow_correlations(found: Judgements, halves: list[int]) -> tuple[float, floa
 
 
 @pytest.mark.parametrize("answers", [1, 2, 3, 4])
-def test_all_at_a_time_is_one_by_one(judged: Judged, answers: int) -> None:
-    found, _ = judged(items=40, answers=answers)
+def test_all_at_a_time_is_one_by_one(answers: int) -> None:
+    found = judged(items=40, answers=answers)
     halves = draw_halves(found, np.random.default_rng(5), 6)
     spearman, pearson = correlate_halves(found, halves)
     slow = [slow_correlations(found, row.tolist()) for row in halves]
@@ -167,9 +167,9 @@ def test_halves_are_halves(numbers: list[int], seed: int) -> None:
         assert np.all(abs(first - second) == answers % 2)
 
 
-def test_reliability_rises_with_answers(judged: Judged) -> None:
-    found, _ = judged(items=200, answers=8, noise=0.3)
-    few, _ = judged(items=200, answers=2, noise=0.3)
+def test_reliability_rises_with_answers() -> None:
+    found = judged(items=200, answers=8, noise=0.3)
+    few = judged(items=200, answers=2, noise=0.3)
     result, less = (measure_reliability(one, splits=40) for one in (found, few))
     assert result is not None
     assert less is not None
