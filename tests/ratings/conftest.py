@@ -1,6 +1,5 @@
 """Questionnaires, simulated judgements and sentences for the tests of ratings."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,6 @@ from firth.ratings.design import design_tuples
 from firth.ratings.records import Gold, Item, Tuple
 from firth.ratings.store import Rules, Store
 from firth.text.types import Floats, Ints
-
-N_TUPLES, N_GOLD = 12, 3
 
 
 def simulate_judgements(
@@ -36,38 +33,20 @@ def judged(
     return simulate_judgements(truth, tuples, answers, noise, seed=seed)
 
 
-@pytest.fixture
-def items() -> list[Item]:
-    """24 pairs of sentences, one of which looks like a page."""
-    texts = [f"sentence {number}" for number in range(23)] + ["<b>bold</b> & \"quoted\" 'text'"]
-    return [Item(f"i{n:02}", (text, f"other {n}")) for n, text in enumerate(texts)]
+TEXTS = [f"sentence {number}" for number in range(23)] + ["<b>bold</b> & \"quoted\" 'text'"]
+ITEMS = [Item(f"i{n:02}", (text, f"other {n}")) for n, text in enumerate(TEXTS)]
+"""24 pairs of sentences, one of which looks like a page."""
+TUPLES = [
+    Tuple(f"t{n}", tuple(ITEMS[(n * 2 + k * 5) % 24].id for k in range(4))) for n in range(12)
+]
+GOLD = [Gold(one.id, one.items[0], one.items[-1]) for one in TUPLES[-3:]]
+"""The last three tuples: the first item is the best, the last one the worst."""
 
 
-@pytest.fixture
-def tuples(items: list[Item]) -> list[Tuple]:
-    """Twelve tuples of four items."""
-    names = [item.id for item in items]
-    return [
-        Tuple(f"t{n}", tuple(names[(n * 2 + k * 5) % 24] for k in range(4)))
-        for n in range(N_TUPLES)
-    ]
-
-
-@pytest.fixture
-def gold(tuples: list[Tuple]) -> list[Gold]:
-    """The last three tuples: the first item is the best, the last one the worst."""
-    return [Gold(one.id, one.items[0], one.items[-1]) for one in tuples[-N_GOLD:]]
-
-
-@pytest.fixture
-def asking(items: list[Item], tuples: list[Tuple], gold: list[Gold]) -> Callable[..., Store]:
-    """Returns the questionnaire in a file, with changed rules."""
-
-    def make(path: Path, seed: int = 13, **rules: object) -> Store:
-        changed = Rules.model_validate({"gold_every": 4, **rules})
-        return Store.create(path, items, tuples, gold, rules=changed, seed=seed)
-
-    return make
+def asking(path: Path, seed: int = 13, **rules: object) -> Store:
+    """Begin or continue the questionnaire in a file, with changed rules."""
+    changed = Rules.model_validate({"gold_every": 4, **rules})
+    return Store.create(path, ITEMS, TUPLES, GOLD, rules=changed, seed=seed)
 
 
 @pytest.fixture(scope="session")

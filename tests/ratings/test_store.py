@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.ratings.records import Gold, Item, Tuple, read_annotations
+from firth.ratings.records import Item, Tuple, read_annotations
 from firth.ratings.store import NotAskedError, Question, Rules, Store, UnusableAnswerError
 from firth.run.errors import InputError
 
-from .conftest import N_GOLD, N_TUPLES
+from .conftest import GOLD, ITEMS, TUPLES, asking
 
 NUMBERS = itertools.count()
-Asking = Callable[..., Store]
-GOLD = {f"t{n}" for n in range(N_TUPLES - N_GOLD, N_TUPLES)}
+CHECKED = {one.tuple: one for one in GOLD}
 
 
 def asked(store: Store, who: str) -> Question:
@@ -44,7 +42,7 @@ def answer(store: Store, who: str, question: Question, *, right: bool = True) ->
     annotators=st.integers(2, 5), answers=st.integers(1, 2), turns=st.randoms(use_true_random=False)
 )
 def test_each_tuple_gets_its_answers(
-    asking: Asking, tmp_path: Path, annotators: int, answers: int, turns: object
+    tmp_path: Path, annotators: int, answers: int, turns: object
 ) -> None:
     """Annotators take turns in any order, and leave questions open meanwhile."""
     with asking(tmp_path / f"{next(NUMBERS)}.db", answers=answers) as store:
@@ -60,11 +58,11 @@ def test_each_tuple_gets_its_answers(
             if turns.random() < 0.8:  # type: ignore[attr-defined]
                 answer(store, who, question)
                 numbers[who].append(question.number)
-                due = question.number % 4 == 0 and question.number <= 4 * N_GOLD
-                assert (question.id in GOLD) == due
+                due = question.number % 4 == 0 and question.number <= 4 * len(GOLD)
+                assert (question.id in CHECKED) == due
         assert all(each == list(range(1, len(each) + 1)) for each in numbers.values())
-        found, complete = store.annotations(), N_TUPLES - N_GOLD
-        counts = Counter(one.tuple for one in found if one.tuple not in GOLD)
+        found, complete = store.annotations(), len(TUPLES) - len(GOLD)
+        counts = Counter(one.tuple for one in found if one.tuple not in CHECKED)
         assert counts == dict.fromkeys((f"t{n}" for n in range(complete)), answers)
         assert max(Counter((one.annotator, one.tuple) for one in found).values()) == 1
         assert store.overview().startswith(f"{complete} of {complete} tuples complete")
@@ -114,7 +112,7 @@ def test_nothing_is_lost_when_two_processes_are_killed(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_continuing_under_the_same_name(asking: Asking, tmp_path: Path) -> None:
+def test_continuing_under_the_same_name(tmp_path: Path) -> None:
     """After a restart the open question is shown again, under the name in any spelling."""
     with asking(tmp_path / "db") as store:
         first = asked(store, store.enter("Zoë  Ångström"))
@@ -131,7 +129,7 @@ def test_continuing_under_the_same_name(asking: Asking, tmp_path: Path) -> None:
                 store.enter(name)
 
 
-def test_only_usable_answers_are_kept_and_the_first_counts(asking: Asking, tmp_path: Path) -> None:
+def test_only_usable_answers_are_kept_and_the_first_counts(tmp_path: Path) -> None:
     with asking(tmp_path / "db") as store:
         who = store.enter("a")
         question = asked(store, who)
@@ -164,35 +162,32 @@ def test_a_question_left_open_goes_to_others(tmp_path: Path) -> None:
         assert [one.annotator for one in store.annotations()] == ["early", "late"]
 
 
-def test_feedback_only_after_the_answer(asking: Asking, gold: list[Gold], tmp_path: Path) -> None:
-    right = {one.tuple: one for one in gold}
+def test_feedback_only_after_the_answer(tmp_path: Path) -> None:
     with asking(tmp_path / "db", gold_every=2) as store:
         who = store.enter("a")
         first = asked(store, who)
         answer(store, who, first)
         second = asked(store, who)
-        assert second.id in GOLD
+        assert second.id in CHECKED
         assert store.feedback(who, first.id) is store.feedback(who, second.id) is None
         answer(store, who, second, right=False)
         found = store.feedback(who, second.id)
         assert found is not None
         assert not found.is_right
-        expected = right[second.id]
+        expected = CHECKED[second.id]
         assert (found.right_best, found.right_worst) == (expected.best, expected.worst)
         assert store.feedback(store.enter("b"), second.id) is None
 
 
 @pytest.mark.parametrize(("wrong", "stopped"), [(0, False), (1, False), (2, True)])
-def test_too_many_wrong_gold_answers(
-    asking: Asking, wrong: int, stopped: bool, tmp_path: Path
-) -> None:
+def test_too_many_wrong_gold_answers(wrong: int, stopped: bool, tmp_path: Path) -> None:
     """Below the bar after enough gold questions there are no more questions; answers stay."""
     assert Rules().stop_below == 0.7, "the default is that of the paper"
     with asking(tmp_path / "db", gold_every=2, stop_below=0.5, stop_after=3) as store:
         who, n_gold = store.enter("a"), 0
         while n_gold < 3:
             question = asked(store, who)
-            is_gold = question.id in GOLD
+            is_gold = question.id in CHECKED
             answer(store, who, question, right=not (is_gold and n_gold < wrong))
             n_gold += is_gold
         assert store.is_stopped(who) is stopped
@@ -200,21 +195,19 @@ def test_too_many_wrong_gold_answers(
         assert len(store.annotations()) == 6
 
 
-def test_another_questionnaire_is_refused(
-    asking: Asking, items: list[Item], tuples: list[Tuple], gold: list[Gold], tmp_path: Path
-) -> None:
+def test_another_questionnaire_is_refused(tmp_path: Path) -> None:
     """Answers must not be mixed; the rules may change."""
     path = tmp_path / "db"
     asking(path).close()
     asking(path, answers=5).close()
-    for other in ((tuples, []), (tuples[1:], gold)):
+    for other in ((TUPLES, []), (TUPLES[1:], GOLD)):
         with pytest.raises(InputError, match="name a new file"):
-            Store.create(path, items, *other)
+            Store.create(path, ITEMS, *other)
     with pytest.raises(InputError, match="name a new file"):
         asking(path, seed=14)
 
 
-def test_other_and_damaged_files_are_refused(asking: Asking, tmp_path: Path) -> None:
+def test_other_and_damaged_files_are_refused(tmp_path: Path) -> None:
     """They are left as they are."""
     text, other, torn = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "torn.db"
     text.write_text("not a database, but long enough to have a header " * 9, encoding="utf-8")

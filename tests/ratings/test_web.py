@@ -1,13 +1,16 @@
 """The pages over HTTP: escaped, guarded against other sites, forgiving to annotators."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from firth.ratings.store import Store
+
+from .conftest import asking
 
 pytest.importorskip("httpx")
 from starlette.testclient import TestClient
@@ -16,9 +19,9 @@ from firth.ratings.web import MAX_BYTES, Pages
 
 
 @pytest.fixture
-def store(asking: Callable[..., Store], tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[Store]:
     text = "# How\n\n*Read* <script>alert(1)</script> & choose."
-    rules = {"title": "Which <is> it?", "instructions": text, "gold_every": 2}
+    rules: dict[str, Any] = {"title": "Which <is> it?", "instructions": text, "gold_every": 2}
     with asking(tmp_path / "db", **rules) as made:
         yield made
 
