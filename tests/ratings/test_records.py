@@ -48,25 +48,19 @@ def test_items_without_ids_are_numbered(tmp_path: Path) -> None:
     assert read_items(tmp_path / "b.csv") == [Item("1", ("x", "y"))]
 
 
-def read_gold_of_a_tuple(path: Path) -> list[Gold]:
-    return read_gold(path, [Tuple("t", ("a", "b", "c"))])
-
-
-def read_known_tuples(path: Path) -> list[Tuple]:
-    return read_tuples(path, ["a", "b", "c"])
-
-
 @pytest.mark.parametrize(
     ("read", "text", "problems"),
     [
         (read_items, "id,text a, a,x a,y", "line 2: text is empty; line 4: 'a' occurs already"),
         (read_items, "id,score a,1", "no column of texts"),
         (read_items, "id,text", "no rows"),
-        (read_known_tuples, "tuple,item1,item2,item3 t,a,b,a u,a,,c v,a,b,z t,a,b,c ,a,b,c",
+        (lambda path: read_tuples(path, [*"abc"]),
+         "tuple,item1,item2,item3 t,a,b,a u,a,,c v,a,b,z t,a,b,c ,a,b,c",
          "line 2: an item occurs twice; line 3: an item is empty; line 4: no such item: z; "
          "line 6: the id is empty"),
         (read_tuples, "tuple,item1,item2 t,a,b", "expected the columns tuple, item1, item2, item3"),
-        (read_gold_of_a_tuple, "tuple,best,worst t,a,a u,a,b t,a,z",
+        (lambda path: read_gold(path, [Tuple("t", (*"abc",))]),
+         "tuple,best,worst t,a,a u,a,b t,a,z",
          "same item; no such tuple; 'z' is not in"),
         (read_annotations, "tuple,annotator,best,worst ,x,a,b t,,a,b",
          "line 2: tuple; line 3: annotator"),
