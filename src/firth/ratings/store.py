@@ -347,8 +347,8 @@ class Store:
             f"SELECT t.id, n.name, a.best, a.worst FROM {_ASKED} JOIN annotators AS n "
             "ON n.key = a.annotator WHERE a.answered IS NOT NULL ORDER BY a.answered"
         )
-        with self._transaction() as connection:
-            return [Annotation(*row) for row in connection.execute(answers)]
+        with self._lock:  # Without a transaction: the file may be one that nobody may change.
+            return [Annotation(*row) for row in self._connection.execute(answers)]
 
     def overview(self) -> str:
         """Return how far the questionnaire is, as a line for a screen."""
