@@ -1,10 +1,10 @@
-"""The paper's method on pairs of STSb: as printed, each handicap taken away, and all of them.
+"""The paper's method on pairs of STSb: as printed, without each handicap, and on more text.
 
-usage: python benchmarks/paper.py PRINTED RUN CAUSAL --data-dir DATA
+usage: python benchmarks/paper.py PRINTED RUN LARGE CAUSAL TAUGHT --data-dir DATA
 
-The runs are built by the commands of docs/understand/paper.md: by Eq. 1 as printed, by the default
-ranking, and with a language model in the place of the trained generator. Terms of Eq. 3 are stages
-of the runs, so that a stopped call continues. λ is chosen on STSb dev.
+docs/understand/paper.md has the commands that build the runs: by Eq. 1 as printed, by the default
+ranking, on more text, with a language model for the trained generator, and with a Surrogate. Terms
+of Eq. 3 are stages of the runs, so that a stopped call continues. λ is chosen on STSb dev.
 """
 
 import argparse
@@ -17,14 +17,17 @@ import numpy as np
 from figures import Cell, record
 from firth.corpus.corpus import Corpus
 from firth.evaluation.baselines import Dice, open_baseline
+from firth.evaluation.leakage import find_overlap
 from firth.evaluation.sets import load_set
 from firth.model import open_scorer
+from firth.paper.coherence import COHERENCE
 from firth.paper.fits import TERMS
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin
 from firth.paper.pair_fits import kept_contexts, pair_fits, similarities_of
 from firth.paper.settings import Measure, Weights
 from firth.paper.surrogate import SURROGATE
+from firth.paper.train_generator import GENERATOR
 from firth.reproduce.ablations import Fits, Rated
 from firth.reproduce.result import VariedRun
 from firth.run.console import note, progress
@@ -33,14 +36,29 @@ from firth.run.run import Run
 from firth.text.types import Floats
 
 SEED = 13
+COMMAND = "python benchmarks/paper.py printed kb large smollm2 taught --data-dir DATA"
+CORPORA = "0.7M words of captions, news and GUM; 9.6M words of these, a forum and Wikipedia"
 SMALL, LARGE, CAUSAL = 8, 16, 8
 """|C_s| of the rows as printed, of those with more contexts, and with the language model."""
 ALONE = (2, 4, 8, 16, 100, 500)
-COHERENCE = Weights(coherence=1, sentence=0, left=0, right=0)
-COMMAND = "python benchmarks/paper.py printed kb smollm2 --data-dir DATA"
+HANDICAPS = {
+    "Dice": None,
+    "tf-idf of stems": None,
+    "as printed": SMALL,
+    "more contexts": LARGE,
+    "ranking": SMALL,
+    "fits": SMALL,
+    "ranking and fits": SMALL,
+    "all three": LARGE,
+    "ranking and fits, more text": SMALL,
+    "all three, more text": LARGE,
+    "the same minus Dice": LARGE,
+}
+"""|C_s| of each row of the first table."""
 ONES = Weights(coherence=1)
 ALIKE = (1, 1, 1, 1)
 """Factors of terms that are scaled to the same deviation."""
+SINGLE = {term: Weights(**{other: float(other == term) for other in TERMS}) for term in TERMS}
 
 
 def sample(split: str, pairs: int, data_dir: Path) -> Rated:
@@ -54,16 +72,11 @@ def fits_of(rated: Rated, folder: Path, contexts: int, *, pmi: bool = False) -> 
     return Fits(rated, VariedRun.of(Run.open(folder), {"paper": {"fits": {"pmi": pmi}}}), contexts)
 
 
-def deviations(fits: Fits) -> dict[str, float]:
-    """Return the deviation of each term between the two sentences of a pair in one context."""
-    differences = np.concatenate([a - b for a, b in (one.terms for one in fits.profiles)])
-    return dict(zip(TERMS, differences.std(axis=0).tolist(), strict=True))
-
-
 def scaled(fits: Fits, factors: Iterable[float]) -> Weights:
-    """Return λ as factors of terms whose deviation is 1."""
-    scale = deviations(fits)
-    return Weights(**{t: f / scale[t] for t, f in zip(TERMS, factors, strict=True)})
+    """Return λ as factors of terms whose difference within a pair has a deviation of 1."""
+    differences = np.concatenate([a - b for a, b in (one.terms for one in fits.profiles)])
+    scale = differences.std(axis=0).tolist()
+    return Weights(**{t: f / s for t, f, s in zip(TERMS, factors, scale, strict=True)})
 
 
 def tuned(fits: Fits) -> Weights:
@@ -76,154 +89,175 @@ def tuned(fits: Fits) -> Weights:
     return best[1]
 
 
-def figure(
-    fits: Fits, measure: Measure, size: int, weights: Weights = ONES, chosen: Weights | None = None
-) -> Cell:
+def figure(fits: Fits, measure: Measure, size: int, weights: Weights = ONES) -> Cell:
     """Return the rank correlation of Eq. 4 over `size` contexts of each sentence."""
-    kept = fits.kept(chosen or weights)
-    return fits.rated.spearman(fits.similarities(kept, measure, size, weights))
+    return fits.rated.spearman(fits.similarities(fits.kept(weights), measure, size, weights))
 
 
-def overlap(rated: Rated, run: Path) -> dict[str, Floats]:
-    """Return the similarities of plain baselines."""
+def overlap(rated: Rated, run: Path) -> dict[str, Cell]:
+    """Return the figures of plain baselines."""
     scorers = {"Dice": Dice(), "tf-idf of stems": open_baseline("tfidf", run)}
-    return {name: one.similarities(rated.data.pairs) for name, one in scorers.items()}
+    pairs = rated.data.pairs
+    return {name: rated.spearman(one.similarities(pairs)) for name, one in scorers.items()}
 
 
-def rows_of(rated: Rated, printed: Path, run: Path, chosen: dict[str, Weights]) -> dict[str, Cell]:
-    """Return the figures of a split; λ is chosen where `chosen` is empty."""
-    cells: dict[str, Cell] = {
-        name: rated.spearman(scores) for name, scores in overlap(rated, run).items()
-    }
-    literal, ranked = (fits_of(rated, folder, LARGE) for folder in (printed, run))
-    best = fits_of(rated, run, LARGE, pmi=True)
+def handicaps(rated: Rated, given: argparse.Namespace, chosen: dict[str, Weights]) -> list[Cell]:
+    """Return the cells of the rows of `HANDICAPS`; λ is chosen where `chosen` is empty."""
+    literal, ranked = (fits_of(rated, run, LARGE) for run in (given.printed, given.run))
+    best, more = (fits_of(rated, run, LARGE, pmi=True) for run in (given.run, given.large))
     if not chosen:
-        chosen |= {"printed": tuned(literal), "best": tuned(best)}
-    of_printed, of_best = chosen["printed"], chosen["best"]
-    note(f"λ: {chosen}")
-    cells["as printed"] = figure(literal, "cosine", SMALL)
-    cells["more contexts"] = figure(literal, "cosine", LARGE)
-    cells["ranking"] = figure(ranked, "cosine", SMALL)
-    cells["fits"] = figure(literal, "centered", SMALL, of_printed)
-    cells["ranking and fits"] = figure(best, "centered", SMALL, of_best)
-    cells["all three"] = figure(best, "centered", LARGE, of_best)
-    return cells
+        chosen |= {"printed": tuned(literal), "run": tuned(best), "large": tuned(more)}
+        note(f"λ: {chosen}")
+    kept, dice = more.kept(chosen["large"]), Dice().similarities(rated.data.pairs)
+    scores = more.similarities(kept, "centered", LARGE, chosen["large"])
+    return [
+        *overlap(rated, given.large).values(),
+        figure(literal, "cosine", SMALL),
+        figure(literal, "cosine", LARGE),
+        figure(ranked, "cosine", SMALL),
+        figure(literal, "centered", SMALL, chosen["printed"]),
+        figure(best, "centered", SMALL, chosen["run"]),
+        figure(best, "centered", LARGE, chosen["run"]),
+        figure(more, "centered", SMALL, chosen["large"]),
+        rated.spearman(scores),
+        rated.change(scores, dice),
+    ]
+
+
+def learned(folder: Path) -> list[Cell]:
+    """Return what the models of a run have read, and their figures on held-out documents."""
+    run = Run.open(folder)
+    generator, coherence = (run.manifest(stage).summary for stage in (GENERATOR, COHERENCE))
+    loss = generator["held_out"]["sentence"]
+    return [
+        f"{Corpus.open(run).word_counts.sum() / 1e6:.1f}M",
+        round(generator["epochs"], 2),
+        *(round(loss[kind], 2) for kind in ("baseline", "loss")),
+        round(100 * coherence["accuracy"], 1),
+    ]
 
 
 def by_kind(rated: Rated, folder: Path) -> dict[str, Cell]:
     """Return the figures of several fits over the same ranking, with `LARGE` contexts."""
-    plain, pmi = (fits_of(rated, folder, LARGE, pmi=pmi) for pmi in (False, True))
-    alike = scaled(pmi, ALIKE)
-    cells = {
-        "log p, cosine": figure(plain, "cosine", LARGE),
-        "log p, centered": figure(plain, "centered", LARGE),
-        "log p of equal deviation, centered": figure(
-            plain, "centered", LARGE, scaled(plain, ALIKE)
-        ),
-        "PMI, cosine": figure(pmi, "cosine", LARGE),
-        "PMI, centered": figure(pmi, "centered", LARGE),
-        "PMI of equal deviation, centered": figure(pmi, "centered", LARGE, alike),
-    }
-    for term in TERMS:
-        alone = Weights(**{other: float(other == term) for other in TERMS})
-        cells[f"PMI, {term} alone, centered"] = figure(pmi, "centered", LARGE, alone)
+    cells: dict[str, Cell] = {}
+    for name in ("log p", "PMI"):
+        fits = fits_of(rated, folder, LARGE, pmi=name == "PMI")
+        cells[f"{name}, cosine"] = figure(fits, "cosine", LARGE)
+        cells[f"{name}, centered"] = figure(fits, "centered", LARGE)
+        alike = scaled(fits, ALIKE)
+        cells[f"{name} of equal deviation, centered"] = figure(fits, "centered", LARGE, alike)
+    for term, weights in SINGLE.items():
+        cells[f"PMI, {term} alone, centered"] = figure(fits, "centered", LARGE, weights)
     return cells
 
 
-def by_coherence(rated: Rated, folder: Path, measure: Measure) -> list[Cell]:
+def by_coherence(rated: Rated, folder: Path, measure: Measure) -> dict[int, Cell]:
     """Return the figures of the coherence term alone for every size of `ALONE`."""
-    most = ALONE[-1]
+    most, weights = ALONE[-1], SINGLE["coherence"]
     paper = {
         "contexts": {"size": most, "shortlist": 2 * most},
-        "fits": {"weights": COHERENCE.model_dump()},
+        "fits": {"weights": weights.model_dump()},
     }
     origin = Origin.open(VariedRun.of(Run.open(folder), {"paper": paper}))
     values: list[list[float]] = []
     for pair in progress(rated.data.pairs, f"Coherence alone, {folder.name}"):
         profiles = pair_fits(origin, [pair])
-        kept = kept_contexts(origin, profiles, origin.settings.contexts, COHERENCE)
-        sizes = (similarities_of(profiles, kept, n, COHERENCE, measure) for n in ALONE)
+        kept = kept_contexts(origin, profiles, origin.settings.contexts, weights)
+        sizes = (similarities_of(profiles, kept, n, weights, measure) for n in ALONE)
         values.append([float(one[0]) for one in sizes])
-    return [rated.spearman(np.array(column)) for column in zip(*values, strict=True)]
+    columns = zip(ALONE, zip(*values, strict=True), strict=True)
+    return {size: rated.spearman(np.array(column)) for size, column in columns}
 
 
-def surrogate(run: Run, data_dir: Path) -> None:
-    """Record how well the Surrogate of a run agrees with its Origin, and with people."""
-    report = read_json(run.folder(SURROGATE) / "report.json")
-    dev = report["after"]["dev"]["all"]
+def by_size(fits: Fits, weights: Weights) -> dict[int, Cell]:
+    """Return the figures of each size of `ALONE` that fits have."""
+    sizes = (size for size in ALONE if size <= fits.size)
+    return {size: figure(fits, "centered", size, weights) for size in sizes}
+
+
+def by_model(rated: Rated, given: argparse.Namespace) -> dict[str, list[Cell]]:
+    """Return the figures of the generator and the language model on the same pairs."""
+    rows: dict[str, list[Cell]] = {
+        name: [None, cell] for name, cell in overlap(rated, given.large).items()
+    }
+    trained, causal = (
+        fits_of(rated, folder, CAUSAL, pmi=True) for folder in (given.large, given.causal)
+    )
+    scores: list[Floats] = []
+    for name, fits in {"trained generator": trained, "SmolLM2": causal}.items():
+        weights = scaled(fits, ALIKE)
+        for terms, some in {"all terms": weights, "sentence alone": SINGLE["sentence"]}.items():
+            cells = [figure(fits, kind, CAUSAL, some) for kind in ("cosine", "centered")]
+            rows[f"{name}, {terms}"] = cells
+        kept = fits.kept(weights)
+        scores.append(fits.similarities(kept, "centered", CAUSAL, weights))
+    rows["trained minus SmolLM2, all terms"] = [None, rated.change(*scores)]
+    return rows
+
+
+def of_surrogate(folder: Path, data_dir: Path) -> list[Cell]:
+    """Return how well the Surrogate of a run agrees with its Origin, and with people."""
+    run, rated = Run.open(folder), Rated(load_set("sts-b:dev", data_dir), SEED)
+    dev = read_json(run.folder(SURROGATE) / "report.json")["after"]["dev"]["all"]
     model = open_scorer(str(run.folder(SURROGATE)))
-    cells: list[Cell] = [int(run.manifest(HARVEST).summary["pairs"]["train"])]
-    cells += [
+    return [
+        int(run.manifest(HARVEST).summary["pairs"]["train"]),
         *(round(dev[name], 4) for name in ("l2", "constant_l2")),
         round(100 * dev["spearman"], 1),
+        rated.spearman(model.similarities(rated.data.pairs)),
     ]
-    data = load_set("sts-b:dev", data_dir)
-    cells.append(Rated(data, SEED).spearman(model.similarities(data.pairs)))
-    columns = ["", "pairs", "L2 on dev", "of a constant", "ρ with Origin", "STSb dev"]  # noqa: RUF001
-    sets = f"{described(run)}{dev['n']} harvested pairs of dev; sts-b:dev"
-    record("paper-surrogate", columns, {"Siamese": cells}, command=COMMAND, data=sets)
-
-
-def described(run: Run, *samples: Rated) -> str:
-    """Return the corpus and the sets in words."""
-    corpus = Corpus.open(run)
-    sets = ", ".join(f"{len(one.data.rows)} random pairs of {one.data.id}" for one in samples)
-    words = int(corpus.word_counts.sum())
-    return f"{words / 1e6:.1f}M words of captions, news and GUM; {sets}"
 
 
 def main() -> None:
     """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("printed", "run", "causal"):
+    for name in ("printed", "run", "large", "causal", "taught"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=120)
-    parser.add_argument("--causal-pairs", type=int, default=30)
+    parser.add_argument("--few-pairs", type=int, default=30, help="coherence alone, and CAUSAL")
     given = parser.parse_args()
-    run = Run.open(given.run)
-    chosen: dict[str, Weights] = {}
     dev, test = (sample(split, given.pairs, given.data_dir) for split in ("dev", "test"))
-    few = sample("dev", given.causal_pairs, given.data_dir)
+    few = sample("dev", given.few_pairs, given.data_dir)
+    near = sum(len(one.rows) for one in find_overlap([dev.data, test.data], Run.open(given.large)))
+    of_both = f"{CORPORA}; {given.pairs} random pairs each of sts-b:dev and sts-b:test"
+    of_few = f"{CORPORA}; {given.few_pairs} random pairs of sts-b:dev"
 
-    of_dev = rows_of(dev, given.printed, given.run, chosen)
-    of_test = rows_of(test, given.printed, given.run, chosen)
-    sizes = {"more contexts": LARGE, "all three": LARGE, "Dice": None, "tf-idf of stems": None}
-    rows: dict[str, list[Cell]] = {
-        row: [sizes.get(row, SMALL), cell, of_test[row]] for row, cell in of_dev.items()
-    }
-    columns = ["", "contexts", "STSb dev", "STSb test"]
-    record("paper", columns, rows, command=COMMAND, data=described(run, dev, test), seed=SEED)
+    def store(name: str, columns: str, rows: dict[str, list[Cell]], data: str) -> None:
+        record(name, columns.split("|"), rows, command=COMMAND, data=data, seed=SEED)
 
-    of_dev, of_test = (by_kind(some, given.run) for some in (dev, test))
-    kinds: dict[str, list[Cell]] = {kind: [cell, of_test[kind]] for kind, cell in of_dev.items()}
-    columns = ["", "STSb dev", "STSb test"]
-    record("paper-fits", columns, kinds, command=COMMAND, data=described(run, dev, test))
+    columns = "|words|share read|without contexts|with contexts|coherence"
+    rows = {"generator of `kb`": learned(given.run), "generator of `large`": learned(given.large)}
+    store("paper-models", columns, rows, f"{CORPORA}; held-out documents, 5 % of both")
 
-    large = fits_of(dev, given.run, LARGE, pmi=True)
-    language = fits_of(few, given.causal, CAUSAL, pmi=True)
-    alike = scaled(language, ALIKE)
-    additive = dict(zip(ALONE, by_coherence(few, given.printed, "cosine"), strict=True))
-    bilinear = dict(zip(ALONE, by_coherence(few, given.run, "centered"), strict=True))
-    contexts: dict[str, list[Cell]] = {}
-    for size in ALONE:
-        of_run = figure(large, "centered", size, chosen["best"]) if size <= LARGE else None
-        causal = figure(language, "centered", size, alike) if size <= CAUSAL else None
-        contexts[str(size)] = [additive.get(size), bilinear.get(size), of_run, causal]
-    columns = ["contexts", "coherence, printed", "coherence", "all terms", "SmolLM2"]
-    record("paper-contexts", columns, contexts, command=COMMAND, data=described(run, dev, few))
+    chosen: dict[str, Weights] = {}
+    of_dev, of_test = (handicaps(rated, given, chosen) for rated in (dev, test))
+    cells = zip(HANDICAPS.items(), of_dev, of_test, strict=True)
+    rows = {row: [size, on_dev, on_test] for (row, size), on_dev, on_test in cells}
+    columns = "|contexts|STSb dev|STSb test"
+    store("paper", columns, rows, f"{of_both}; {near} have a copy or near copy in the corpora")
 
-    terms = {f"{term} alone": Weights(**{o: float(o == term) for o in TERMS}) for term in TERMS}
-    causal_rows: dict[str, list[Cell]] = {
-        name: [few.spearman(scores), None] for name, scores in overlap(few, given.run).items()
-    }
-    for name, weights in {"all terms": alike, **terms}.items():
-        of_kind = [figure(language, kind, CAUSAL, weights) for kind in ("cosine", "centered")]
-        causal_rows[name] = of_kind
-    columns = ["", "cosine", "centered"]
-    record("paper-smollm2", columns, causal_rows, command=COMMAND, data=described(run, few))
-    if run.has(SURROGATE):
-        surrogate(run, given.data_dir)
+    on_dev, on_test = (by_kind(rated, given.run) for rated in (dev, test))
+    rows = {kind: [cell, on_test[kind]] for kind, cell in on_dev.items()}
+    store("paper-fits", "|STSb dev|STSb test", rows, of_both)
+
+    causal = fits_of(few, given.causal, CAUSAL, pmi=True)
+    measured = (
+        by_coherence(few, given.printed, "cosine"),
+        by_coherence(few, given.run, "centered"),
+        by_size(fits_of(dev, given.run, LARGE, pmi=True), chosen["run"]),
+        by_size(fits_of(dev, given.large, LARGE, pmi=True), chosen["large"]),
+        by_size(causal, scaled(causal, ALIKE)),
+    )
+    rows = {str(size): [column.get(size) for column in measured] for size in ALONE}
+    columns = "contexts|coherence, printed|coherence|all terms|more text|SmolLM2"
+    store("paper-contexts", columns, rows, f"{of_few}; {given.pairs} for all terms and more text")
+
+    store("paper-smollm2", "|cosine|centered", by_model(few, given), of_few)
+
+    columns = "|pairs|L2 on dev|of a constant|ρ with Origin|STSb dev"  # noqa: RUF001
+    rows = {"Siamese": of_surrogate(given.taught, given.data_dir)}
+    store("paper-surrogate", columns, rows, f"{CORPORA}; harvested pairs of dev; sts-b:dev")
 
 
 if __name__ == "__main__":
