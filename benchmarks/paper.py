@@ -17,7 +17,8 @@ import numpy as np
 from figures import Cell, record
 from firth.corpus.corpus import Corpus
 from firth.evaluation.baselines import Dice, open_baseline
-from firth.evaluation.leakage import find_overlap
+from firth.evaluation.leakage import without_copies
+from firth.evaluation.metrics import Metric, measure_difference
 from firth.evaluation.sets import load_set
 from firth.model import open_scorer
 from firth.paper.coherence import COHERENCE
@@ -94,6 +95,12 @@ def figure(fits: Fits, measure: Measure, size: int, weights: Weights = ONES) -> 
     return fits.rated.spearman(fits.similarities(fits.kept(weights), measure, size, weights))
 
 
+def change(rated: Rated, first: Floats, second: Floats) -> Cell:
+    """Return the rank correlation of the first minus that of the second, on the same pairs."""
+    gold = rated.data.scores
+    return measure_difference(Metric.SPEARMAN, (gold, first), (gold, second), seed=SEED)
+
+
 def overlap(rated: Rated, run: Path) -> dict[str, Cell]:
     """Return the figures of plain baselines."""
     scorers = {"Dice": Dice(), "tf-idf of stems": open_baseline("tfidf", run)}
@@ -120,7 +127,7 @@ def handicaps(rated: Rated, given: argparse.Namespace, chosen: dict[str, Weights
         figure(best, "centered", LARGE, chosen["run"]),
         figure(more, "centered", SMALL, chosen["large"]),
         rated.spearman(scores),
-        rated.change(scores, dice),
+        change(rated, scores, dice),
     ]
 
 
@@ -191,7 +198,7 @@ def by_model(rated: Rated, given: argparse.Namespace) -> dict[str, list[Cell]]:
             rows[f"{name}, {terms}"] = cells
         kept = fits.kept(weights)
         scores.append(fits.similarities(kept, "centered", CAUSAL, weights))
-    rows["trained minus SmolLM2, all terms"] = [None, rated.change(*scores)]
+    rows["trained minus SmolLM2, all terms"] = [None, change(rated, *scores)]
     return rows
 
 
@@ -219,7 +226,8 @@ def main() -> None:
     given = parser.parse_args()
     dev, test = (sample(split, given.pairs, given.data_dir) for split in ("dev", "test"))
     few = sample("dev", given.few_pairs, given.data_dir)
-    near = sum(len(one.rows) for one in find_overlap([dev.data, test.data], Run.open(given.large)))
+    clear = without_copies([dev.data, test.data], Run.open(given.large))
+    near = 2 * given.pairs - sum(len(one.rows) for one in clear)
     of_both = f"{CORPORA}; {given.pairs} random pairs each of sts-b:dev and sts-b:test"
     of_few = f"{CORPORA}; {given.few_pairs} random pairs of sts-b:dev"
 
