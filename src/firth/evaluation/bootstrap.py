@@ -35,7 +35,7 @@ class Estimate:
 
     def __str__(self) -> str:
         """Return text such as `70.0 [68.9, 71.1]`, or `undefined`."""
-        value = "undefined" if self.value is None else f"{self.value:.1f}"
+        value = "undefined" if self.value is None else f"{self.value:z.1f}"
         return f"{value} {self.interval}".rstrip()
 
     @property
@@ -43,12 +43,12 @@ class Estimate:
         """The interval as text such as `[68.9, 71.1]`, or ""."""
         if self.low is None or self.high is None:
             return ""
-        return f"[{self.low:.1f}, {self.high:.1f}]"
+        return f"[{self.low:z.1f}, {self.high:z.1f}]"
 
     @property
     def signed(self) -> str:
         """A difference as text such as `+1.3 [0.4, 2.2]`, or `undefined`."""
-        value = "undefined" if self.value is None else f"{self.value:+.1f}"
+        value = "undefined" if self.value is None else f"{self.value:+z.1f}"
         return f"{value} {self.interval}".rstrip()
 
     @property
