@@ -27,14 +27,12 @@ Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="SECTION.NAME=VALUE", help="Change a setting. Repeatable.",
-
     ),
 ]  # fmt: skip
 Quiet = Annotated[
     bool,
     typer.Option(
         "--quiet", "-q", help="Print no progress and no notes.", callback=set_quiet,
-
     ),
 ]  # fmt: skip
 """It applies itself: a command only lists it."""
@@ -61,7 +59,6 @@ RayAddress = Annotated[
     str | None,
     typer.Option(
         "--ray", metavar="ADDRESS", help="Ray cluster that shares the work, such as `auto`.",
-
     ),
 ]  # fmt: skip
 
