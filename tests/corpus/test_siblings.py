@@ -44,3 +44,16 @@ def test_siblings_are_held_out_together(tmp_path: Path) -> None:
     again = run_of(tmp_path / "again", held_out_fraction=0.2)
     build_corpus(again, rows)
     assert set(Corpus.open(again, "held-out").document_ids()) == expected
+
+
+def test_ten_documents_are_held_out_where_there_are_enough(tmp_path: Path) -> None:
+    """A verdict needs ten; the last group may bring more, and one in eight is the most."""
+    rows = [{"id": f"{s}-{n}", "text": _text(s, n)} for s in range(40) for n in range(3)]
+    for count, held_out in ((40, 5), (120, 10)):
+        run = run_of(tmp_path / str(count), held_out_fraction=1e-6)
+        build_corpus(run, rows[:count])
+        ids = Corpus.open(run, "held-out").document_ids()
+        assert held_out <= len(ids) < held_out + 3
+        assert {f"{id.split('-')[0]}-{n}" for id in ids for n in range(3)} & {
+            row["id"] for row in rows[:count]
+        } == {*ids}

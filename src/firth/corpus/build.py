@@ -385,10 +385,12 @@ class _Call:
             for id in movable:
                 store.set_part(id, LEARN)
         elif held_out < (least := min(_LEAST_HELD_OUT, count // _ONE_IN)) and fraction:
-            order = sorted(movable, key=lambda id: derive_seed(self._seed, "held-out", id))
-            for first in [id for id in order if store.staged_part(id) == LEARN][: least - held_out]:
-                for id in siblings.get(first, [first]):
-                    store.set_part(id, HELD_OUT)
+            for first in sorted(movable, key=lambda id: derive_seed(self._seed, "held-out", id)):
+                if held_out < least and store.staged_part(first) == LEARN:
+                    group = siblings.get(first, [first])
+                    for id in group:
+                        store.set_part(id, HELD_OUT)
+                    held_out += len(group)
         elif held_out == count:
             raise InputError(
                 f"corpus.held_out_fraction = {fraction} holds out all {plural(count, 'document')}; "
