@@ -167,7 +167,9 @@ def test_errors_of_the_work_come_back_once(
     assert next(made)[0] == 2
     with pytest.raises(InputError, match=r"^-1: expected no negative number$"):
         next(made)
-    assert capfd.readouterr() == ("", "")
+    printed = "".join(capfd.readouterr()).splitlines()
+    # The cluster of other tests may still tell of the workers that they killed.
+    assert [line for line in printed if "(raylet)" not in line] == []
 
 
 ASKING = """
