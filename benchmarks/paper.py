@@ -56,6 +56,18 @@ HANDICAPS = {
     "the same minus Dice": LARGE,
 }
 """|C_s| of each row of the first table."""
+MODELS = (
+    "Dice",
+    "tf-idf of stems",
+    "SmolLM2, log p, cosine",
+    "SmolLM2, log p, centered",
+    "SmolLM2, PMI of the sentence alone",
+    "SmolLM2, PMI of equal deviation",
+    "SmolLM2, PMI, λ from dev",
+    "generator of `large`, PMI, λ from dev",
+    "the generator minus SmolLM2",
+)
+"""The rows of the table of the language model."""
 ONES = Weights(coherence=1)
 ALIKE = (1, 1, 1, 1)
 """Factors of terms that are scaled to the same deviation."""
@@ -182,24 +194,42 @@ def by_size(fits: Fits, weights: Weights) -> dict[int, Cell]:
     return {size: figure(fits, "centered", size, weights) for size in sizes}
 
 
-def by_model(rated: Rated, given: argparse.Namespace) -> dict[str, list[Cell]]:
-    """Return the figures of the generator and the language model on the same pairs."""
-    rows: dict[str, list[Cell]] = {
-        name: [None, cell] for name, cell in overlap(rated, given.large).items()
-    }
-    trained, causal = (
-        fits_of(rated, folder, CAUSAL, pmi=True) for folder in (given.large, given.causal)
+def by_model(rated: Rated, given: argparse.Namespace, chosen: dict[str, Weights]) -> list[Cell]:
+    """Return the figures of the language model and of the generator, as the rows of `MODELS`.
+
+    λ of the language model is chosen where `chosen` has none; that of the generator is known.
+    """
+    plain = fits_of(rated, given.causal, CAUSAL)
+    causal, trained = (
+        fits_of(rated, folder, CAUSAL, pmi=True) for folder in (given.causal, given.large)
     )
-    scores: list[Floats] = []
-    for name, fits in {"trained generator": trained, "SmolLM2": causal}.items():
-        weights = scaled(fits, ALIKE)
-        for terms, some in {"all terms": weights, "sentence alone": SINGLE["sentence"]}.items():
-            cells = [figure(fits, kind, CAUSAL, some) for kind in ("cosine", "centered")]
-            rows[f"{name}, {terms}"] = cells
-        kept = fits.kept(weights)
-        scores.append(fits.similarities(kept, "centered", CAUSAL, weights))
-    rows["trained minus SmolLM2, all terms"] = [None, change(rated, *scores)]
-    return rows
+    if "causal" not in chosen:
+        chosen |= {"causal": tuned(causal), "alike": scaled(causal, ALIKE)}
+    scores, others = (
+        fits.similarities(fits.kept(chosen[name]), "centered", CAUSAL, chosen[name])
+        for name, fits in (("causal", causal), ("large", trained))
+    )
+    return [
+        *overlap(rated, given.large).values(),
+        figure(plain, "cosine", CAUSAL),
+        figure(plain, "centered", CAUSAL),
+        figure(causal, "centered", CAUSAL, SINGLE["sentence"]),
+        figure(causal, "centered", CAUSAL, chosen["alike"]),
+        rated.spearman(scores),
+        rated.spearman(others),
+        change(rated, others, scores),
+    ]
+
+
+def whole_test(given: argparse.Namespace, weights: Weights) -> dict[str, list[Cell]]:
+    """Return the figures of more text and all three changes on every pair of STSb test."""
+    rated = Rated(load_set("sts-b:test", given.data_dir), SEED)
+    rows = {name: [None, cell] for name, cell in overlap(rated, given.large).items()}
+    fits, dice = fits_of(rated, given.large, LARGE, pmi=True), Dice().similarities(rated.data.pairs)
+    for size in (SMALL, LARGE):
+        scores = fits.similarities(fits.kept(weights), "centered", size, weights)
+        rows[f"all three, more text, {size} contexts"] = [size, rated.spearman(scores)]
+    return rows | {"the same minus Dice": [LARGE, change(rated, scores, dice)]}
 
 
 def of_surrogate(folder: Path, data_dir: Path) -> list[Cell]:
@@ -222,7 +252,7 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=120)
-    parser.add_argument("--few-pairs", type=int, default=30, help="coherence alone, and CAUSAL")
+    parser.add_argument("--few-pairs", type=int, default=30, help="for coherence alone")
     given = parser.parse_args()
     dev, test = (sample(split, given.pairs, given.data_dir) for split in ("dev", "test"))
     few = sample("dev", given.few_pairs, given.data_dir)
@@ -249,19 +279,26 @@ def main() -> None:
     rows = {kind: [cell, on_test[kind]] for kind, cell in on_dev.items()}
     store("paper-fits", "|STSb dev|STSb test", rows, of_both)
 
-    causal = fits_of(few, given.causal, CAUSAL, pmi=True)
+    of_dev, of_test = (by_model(rated, given, chosen) for rated in (dev, test))
+    rows = {row: [*cells] for row, *cells in zip(MODELS, of_dev, of_test, strict=True)}
+    store("paper-smollm2", "|STSb dev|STSb test", rows, of_both)
+
+    rows = whole_test(given, chosen["large"])
+    store("paper-whole", "|contexts|STSb test", rows, f"{CORPORA}; all of sts-b:test")
+
+    causal = fits_of(dev, given.causal, CAUSAL, pmi=True)
     measured = (
         by_coherence(few, given.printed, "cosine"),
         by_coherence(few, given.run, "centered"),
         by_size(fits_of(dev, given.run, LARGE, pmi=True), chosen["run"]),
         by_size(fits_of(dev, given.large, LARGE, pmi=True), chosen["large"]),
-        by_size(causal, scaled(causal, ALIKE)),
+        by_size(causal, chosen["causal"]),
     )
     rows = {str(size): [column.get(size) for column in measured] for size in ALONE}
     columns = "contexts|coherence, printed|coherence|all terms|more text|SmolLM2"
-    store("paper-contexts", columns, rows, f"{of_few}; {given.pairs} for all terms and more text")
-
-    store("paper-smollm2", "|cosine|centered", by_model(few, given), of_few)
+    store(
+        "paper-contexts", columns, rows, f"{of_few}; {given.pairs} for the columns with likelihoods"
+    )
 
     columns = "|pairs|L2 on dev|of a constant|ρ with Origin|STSb dev"  # noqa: RUF001
     rows = {"Siamese": of_surrogate(given.taught, given.data_dir)}
