@@ -53,13 +53,12 @@ def unit_rows(n: int, d: int, seed: int) -> np.ndarray:
     copies = rng.choice(np.arange(1, n), n // 3, replace=False)
     rows[copies] = rows[copies - 1] + 0.3 * rng.standard_normal((len(copies), d))
     unit: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return unit.astype(np.float16)
+    return unit.astype(np.float16).astype(np.float32)
 
 
 def expected_pairs(rows: np.ndarray, threshold: float) -> set[tuple[int, int]]:
     """Compare all vectors with each other."""
-    single = rows.astype(np.float32)
-    i, j = np.nonzero(np.triu(single @ single.T >= threshold, 1))
+    i, j = np.nonzero(np.triu(rows @ rows.T >= threshold, 1))
     return set(zip(i.tolist(), j.tolist(), strict=True))
 
 
@@ -73,7 +72,7 @@ def test_similar_pairs_are_exact_where_vectors_are_few(monkeypatch: pytest.Monke
     monkeypatch.setattr("firth.search.near._TILE", 64)
     rows = unit_rows(300, 32, 1)
     rows[7] = 0
-    pairs = similar_pairs(rows, 0.7, seed=13)
+    pairs = similar_pairs(rows.__getitem__, len(rows), 0.7, seed=13)
     assert found_pairs(pairs) == expected_pairs(rows, 0.7)
     assert len(pairs) > 50
     assert (pairs.scores >= 0.7).all()
@@ -81,20 +80,22 @@ def test_similar_pairs_are_exact_where_vectors_are_few(monkeypatch: pytest.Monke
     assert (np.lexsort((pairs.right, pairs.left)) == np.arange(len(pairs))).all()
 
 
-def test_lists_find_nearly_all_similar_pairs() -> None:
+def test_lists_find_nearly_all_similar_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the exact size few pairs are missed, and none is invented."""
+    monkeypatch.setattr("firth.search.near.EXACT", 500)
     rows = unit_rows(2_000, 64, 2)
     expected = expected_pairs(rows, 0.8)
-    hits = found_pairs(similar_pairs(rows, 0.8, seed=13, exact=500))
+    hits = found_pairs(similar_pairs(rows.__getitem__, len(rows), 0.8, seed=13))
     assert hits <= expected
     assert len(hits) > 0.97 * len(expected) > 300
 
 
-def test_of_too_many_pairs_the_most_similar_are_kept() -> None:
+def test_of_too_many_pairs_the_most_similar_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threshold rises above what is left out."""
     rows = unit_rows(300, 8, 3)
-    everything = similar_pairs(rows, 0.2, seed=13)
-    some = similar_pairs(rows, 0.2, seed=13, limit=100)
+    everything = similar_pairs(rows.__getitem__, len(rows), 0.2, seed=13)
+    monkeypatch.setattr("firth.search.near.LIMIT", 100)
+    some = similar_pairs(rows.__getitem__, len(rows), 0.2, seed=13)
     assert len(everything) > 200
     assert 50 < len(some) <= 100
     assert some.threshold > 0.2

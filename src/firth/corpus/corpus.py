@@ -178,6 +178,11 @@ class Corpus:
         """Return the document of each sentence, in the same shape."""
         return np.searchsorted(self.document_bounds, np.asarray(sentences), side="right") - 1
 
+    def sentences_of(self, documents: Ints) -> Ints:
+        """Return the sentences of some documents, document after document."""
+        firsts = self.document_bounds[documents]
+        return ranges(firsts, self.document_bounds[documents + 1] - firsts)
+
     def paragraph_of(self, sentences: npt.ArrayLike) -> Ints:
         """Return the paragraph of each sentence, in the same shape."""
         return np.searchsorted(self.paragraph_bounds, np.asarray(sentences), side="right") - 1

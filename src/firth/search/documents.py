@@ -22,7 +22,7 @@ from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, similar_pairs
 from firth.text.sentences import split_paragraphs
-from firth.text.types import Floats, Ints, ranges
+from firth.text.types import Floats, Ints
 
 RATE = 0.001
 """Share of the pairs of sentences of one document that may be taken for a match."""
@@ -99,9 +99,7 @@ class Comparison:
         """Return the comparison as text, at most 80 columns wide."""
         return "\n".join(self._lines())
 
-    def __str__(self) -> str:
-        """Return `text()`."""
-        return self.text()
+    __str__ = text
 
     def _lines(self) -> Iterator[str]:
         for side, name, size in (("A", self.a, self.sentences_a), ("B", self.b, self.sentences_b)):
@@ -194,9 +192,7 @@ class Reuse(Sequence[DocumentPair]):
         """Return the first `top` pairs as text, at most 80 columns wide."""
         return "\n".join(self._lines(top))
 
-    def __str__(self) -> str:
-        """Return `text()`."""
-        return self.text()
+    __str__ = text
 
     def _lines(self, top: int) -> Iterator[str]:
         yield f"{len(self.pairs):,} pairs of {self.documents:,} documents share text"
@@ -227,12 +223,9 @@ def compare_documents(
         MissingStageError: The run has no index.
     """
     run = Run.open(run)
-    check_threshold(threshold)
+    threshold, notes = _threshold(run, threshold)
     index = Index.open(run)
     (a_name, one), (b_name, two) = (_side(given, run, index) for given in (a, b))
-    notes: tuple[str, ...] = ()
-    if threshold is None:
-        threshold, notes = _threshold(run)
     aligned, reader = align(one, two, threshold), Reader(index.corpus.language)
     matches = []
     for match in aligned.matches:
@@ -286,16 +279,13 @@ def find_reuse(
         MissingStageError: The run has no index.
     """
     run = Run.open(run)
-    check_threshold(threshold)
+    threshold, notes = _threshold(run, threshold)
     index = Index.open(run)
-    corpus = index.corpus
-    documents = selected(corpus, where)
-    notes: tuple[str, ...] = ()
-    if threshold is None:
-        threshold, notes = _threshold(run)
-    firsts = corpus.document_bounds[documents]
-    sentences = ranges(firsts, corpus.document_bounds[documents + 1] - firsts)
-    similar = similar_pairs(SomeVectors(index, sentences), threshold, run.settings.seed)
+    corpus, documents = index.corpus, index.selected(where)
+    sentences = corpus.sentences_of(documents)
+    similar = similar_pairs(
+        lambda rows: index.vectors(sentences[rows]), len(sentences), threshold, run.settings.seed
+    )
     chosen = _candidates(corpus, similar.renumbered(sentences), candidates)
     sides = lru_cache(_REMEMBERED)(lambda number: _side_of(index, number))
     ids, titles = corpus.document_ids(), corpus.document_titles()
@@ -323,43 +313,17 @@ def find_reuse(
     return Reuse(tuple(pairs), len(documents), threshold, notes)
 
 
-class SomeVectors:
-    """The vectors of some sentences of an index, which stay on disk; `len` and `[rows]`."""
-
-    def __init__(self, index: Index, sentences: Ints) -> None:
-        self._index, self._sentences = index, sentences
-
-    def __len__(self) -> int:
-        """Return the number of sentences."""
-        return len(self._sentences)
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Return the vectors of some of these sentences."""
-        return self._index.vectors(self._sentences[rows])
-
-
-def selected(corpus: Corpus, where: str | None) -> Ints:
-    """Return the ascending numbers of the documents that a filter selects.
-
-    Raises:
-        InputError: The filter is invalid or matches no document.
-    """
-    if where is None:
-        return np.arange(corpus.n_documents)
-    documents = np.sort(corpus.documents_where(where))
-    if not len(documents):
-        raise InputError(f"no document matches the filter {where!r}")
-    return documents
-
-
 def check_threshold(threshold: float | None) -> None:
     """Raise `InputError` unless a least similarity is in (0, 1)."""
     if threshold is not None and not 0 < threshold < 1:
         raise InputError(f"threshold: got {threshold:g}; expected a number between 0 and 1")
 
 
-def _threshold(run: Run) -> tuple[float, tuple[str, ...]]:
+def _threshold(run: Run, given: float | None) -> tuple[float, tuple[str, ...]]:
     """Return the least similarity of matching sentences, and a note where it is a default."""
+    if given is not None:
+        check_threshold(given)
+        return given, ()
     calibration = Calibration.current(run)
     threshold = calibration.threshold_within(RATE) if calibration else None
     if threshold is not None and threshold > 0:
@@ -392,11 +356,8 @@ def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
 
 
 def _read(path: Path, run: Run) -> Document:
-    documents = [
-        item
-        for item in read_documents([str(path)], run.settings.corpus)
-        if isinstance(item, Document)
-    ]
+    items = read_documents([str(path)], run.settings.corpus)
+    documents = [item for item in items if isinstance(item, Document)]
     if len(documents) != 1:
         raise InputError(
             f"{path}: has {len(documents)} documents; expected one. Build a run of a file of many, "

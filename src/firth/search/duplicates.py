@@ -19,11 +19,11 @@ from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import UNMATCHED, Calibration
-from firth.search.documents import RATE, SomeVectors, check_threshold, find_reuse, selected
-from firth.search.evidence import Reader
+from firth.search.documents import RATE, check_threshold, find_reuse
+from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
 from firth.search.near import Kind, Pairs, WordTable, similar_pairs
-from firth.text.types import Ints, ranges
+from firth.text.types import Ints
 
 Unit = Literal["sentence", "document"]
 MIN_WORDS = 6
@@ -179,9 +179,7 @@ class Duplicates(Sequence[Group]):
         """Return the counts and the first `top` groups as text, at most 80 columns wide."""
         return "\n".join(self._lines(top))
 
-    def __str__(self) -> str:
-        """Return `text()`."""
-        return self.text()
+    __str__ = text
 
     def _lines(self, top: int) -> Iterator[str]:
         counts = self.counts()
@@ -283,7 +281,7 @@ class _Finder:
         self._reader = Reader(self._corpus.language)
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
-        documents = selected(self._corpus, where)
+        documents = self._index.selected(where)
         dates = np.array([self._dates[d] or _NO_DATE for d in documents.tolist()])
         self._documents = documents[np.lexsort((self._corpus.keys[documents], dates))]
         first = "the earliest by date" if any(self._dates) else "the one that was read first"
@@ -291,8 +289,7 @@ class _Finder:
 
     def sentences(self) -> Duplicates:
         corpus, bounds = self._corpus, self._corpus.document_bounds
-        firsts = bounds[self._documents]
-        order = ranges(firsts, bounds[self._documents + 1] - firsts)
+        order = corpus.sentences_of(self._documents)
         blocks = [order[at : at + _BLOCK] for at in range(0, len(order), _BLOCK)]
         table = WordTable(
             (corpus.texts(block) for block in progress(blocks, "Reading sentences")),
@@ -306,8 +303,13 @@ class _Finder:
         if self._kind is Kind.SIMILAR:
             calibration = Calibration.current(self._run)
             chosen, least = table.distinct(), self._similarity(calibration)
-            vectors = SomeVectors(self._index, order[chosen])
-            similar = similar_pairs(vectors, least, self._run.settings.seed).renumbered(chosen)
+            numbers = order[chosen]
+            similar = similar_pairs(
+                lambda rows: self._index.vectors(numbers[rows]),
+                len(numbers),
+                least,
+                self._run.settings.seed,
+            ).renumbered(chosen)
             if similar.threshold > least:
                 least = similar.threshold
                 self._notes.append(
@@ -325,7 +327,7 @@ class _Finder:
 
         def member(number: int, text: str, kind: Kind, score: float, other: str) -> Member:
             d = int(owners[number])
-            why = self._reader.compare(other, text) if kind is not Kind.EXACT else None
+            why = self._reader.compare(other, text) if kind is not Kind.EXACT else Evidence()
             return Member(
                 document=self._ids[d],
                 title=self._titles[d],
@@ -333,10 +335,10 @@ class _Finder:
                 text=text,
                 kind=kind,
                 score=score,
-                differ=why.differ if why else (),
-                shared=why.shared if why else (),
-                added=why.added if why else (),
-                left_out=why.left_out if why else (),
+                differ=why.differ,
+                shared=why.shared,
+                added=why.added,
+                left_out=why.left_out,
                 date=self._dates[d],
                 number=int(order[number]),
             )

@@ -48,20 +48,10 @@ class Evidence:
         differ: What they differ in that matters (`Reader.differing`).
     """
 
-    shared: tuple[str, ...]
-    added: tuple[str, ...]
-    left_out: tuple[str, ...]
-    differ: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """All of it in a line."""
-        parts = [f"differ in {' and '.join(self.differ)}"] if self.differ else []
-        parts += [f"adds “{run}”" for run in self.added]
-        parts += [f"leaves out “{run}”" for run in self.left_out]
-        if self.shared:
-            parts.append(f"share {', '.join(self.shared)}")
-        return "; ".join(parts)
+    shared: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    differ: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,11 +66,10 @@ class _Read:
 
 
 class Reader:
-    """Compares pairs of texts of a language; each text is read once.
+    """Compares pairs of texts of a language (ISO 639-1); each text is read once.
 
-    Args:
-        language: ISO 639-1 code: numerals and negations are those of the language, as far as they
-            are known. Opposites are English.
+    Numerals and negations are those of the language, as far as they are known. Opposites are
+    English.
     """
 
     def __init__(self, language: str = "en") -> None:
@@ -103,8 +92,8 @@ class Reader:
         """Return what two texts share and differ in.
 
         Example:
-            >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").text
-            'differ in opposites (improve, worsen); share exports, soon'
+            >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
+            ('exports', 'soon')
         """
         sides = [
             [word for word in self._read(text).words if word not in self._stop_words]

@@ -68,15 +68,8 @@ Halves = npt.NDArray[np.float16]
 def build_index(run: Run, executor: Executor | None = None) -> Outcome:
     """Index all documents of a run, those held out from learning included.
 
-    An interrupted call continues with the shard it was at.
-
-    Args:
-        run: A run with a corpus, and with an encoder unless `search.encoder` names one.
-        executor: Encodes the sentences; by default this process.
-
-    Raises:
-        MissingStageError: The run has no encoder.
-        InputError: The named encoder cannot be opened, or there are too many sentences.
+    The executor, by default this process, encodes the sentences. An interrupted call continues with
+    the shard it was at.
     """
     corpus = Corpus.open(run, "all")
     if len(corpus) + corpus.n_documents >= _MOST_ROWS:
@@ -109,10 +102,6 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
     """Index the documents of the store that the index lacks; return None where it lacks none.
 
     Vectors that an earlier call computed for some of them are kept.
-
-    Raises:
-        MissingStageError: The run has no index.
-        DamagedError: The index has vectors of another encoder than the run's.
     """
     check_index(run)
     corpus, base = Corpus.open(run, "all"), run.folder(INDEX)
@@ -136,12 +125,7 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
 
 
 def check_index(run: Run) -> None:
-    """Check that the index of a run has the vectors of the encoder that the run would use.
-
-    Raises:
-        MissingStageError: The run has no index, or no encoder.
-        DamagedError: The encoder has changed.
-    """
+    """Raise `DamagedError` unless an index has vectors of the encoder that its run would use."""
     known = run.manifest(INDEX).inputs
     now = {**run.inputs(*_reads(run)), **_fingerprint(run)}
     if any(known.get(name) != digest for name, digest in now.items()):
@@ -209,22 +193,14 @@ class _Encoding:
 
 
 class _Writer:
-    """Writes the rows of some documents: vectors, codes, postings.
-
-    Args:
-        folder: Where the files go.
-        corpus: The sentences.
-        documents: Numbers of the documents, ascending.
-        stemmer: Name of the stemmer.
-    """
+    """Writes the rows of some documents, which are ascending: vectors, codes, postings."""
 
     def __init__(self, folder: Path, corpus: Corpus, documents: Ints, stemmer: str) -> None:
         self._folder, self._corpus, self._documents = folder, corpus, documents
         self._scratch = folder / SCRATCH
         self._scratch.mkdir(exist_ok=True)
-        firsts = corpus.document_bounds[documents]
-        self.sizes: Ints = corpus.document_bounds[documents + 1] - firsts
-        self._sentences = ranges(firsts, self.sizes)
+        self.sizes: Ints = np.diff(corpus.document_bounds)[documents]
+        self._sentences = corpus.sentences_of(documents)
         self._keys, self._stemmer = corpus.keys[documents], stemmer
 
     def write_vectors(
@@ -232,10 +208,7 @@ class _Writer:
     ) -> None:
         """Encode the sentences, shard by shard; continue what an interrupted call has begun.
 
-        Args:
-            work: Encodes.
-            executor: Does the work.
-            earlier: Documents (key, size) and vectors that need not be computed.
+        `earlier` has documents (key, size) and their vectors, which need not be computed.
         """
         path, done = self._folder / _VECTORS, self._scratch / _DONE
         count = len(self._sentences)
@@ -363,12 +336,7 @@ class Index:
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Index":
-        """Open the index of a run.
-
-        Raises:
-            MissingStageError: The run has no index, or no encoder.
-            DamagedError: The run's encoder is no longer that of the index.
-        """
+        """Open the index of a run; errors as of `check_index`."""
         run = Run.open(run)
         check_index(run)
         folders = [run.folder(INDEX)]
@@ -379,18 +347,22 @@ class Index:
         opened = partial(open_encoder, encoder, _reading(run))
         return cls(Corpus.open(run, "all"), folders, opened, info["stemmer"])
 
-    def __repr__(self) -> str:
-        """Return the number of vectors and their length."""
-        return f"Index({len(self):,} vectors of {self.dimensions} dimensions)"
-
     def __len__(self) -> int:
-        """Return the number of sentences of the corpus."""
         return len(self.corpus)
 
     @cached_property
     def encoder(self) -> Encoder:
         """The encoder of the vectors; opened when it is first used."""
         return self._open()
+
+    def selected(self, where: str | None) -> Ints:
+        """Return the documents that a filter selects, ascending; without one, all."""
+        if where is None:
+            return np.arange(self.corpus.n_documents)
+        documents = self.corpus.documents_where(where)
+        if not len(documents):
+            raise InputError(f"no document matches the filter {where!r}")
+        return documents
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -13,10 +13,9 @@ pruning, Chierichetti et al. 2007). The more similar two vectors are, the more s
 
 import hashlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +76,6 @@ class Pairs:
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), 1.0)
 
     def __len__(self) -> int:
-        """Return the number of pairs."""
         return len(self.left)
 
     def renumbered(self, numbers: Ints) -> "Pairs":
@@ -95,9 +93,7 @@ class Pairs:
 class WordTable:
     """The words of many texts as numbers, in 12 bytes a word.
 
-    Args:
-        batches: Texts, in batches; read once.
-        min_words: Texts with fewer words match nothing; at least 2.
+    Texts with fewer than `min_words` words, at least 2, match nothing.
 
     Attributes:
         first: int64, (n,): number of the first text with the same words, mostly the text itself.
@@ -121,7 +117,6 @@ class WordTable:
         self.long = self._lengths >= min_words
 
     def __len__(self) -> int:
-        """Return the number of texts."""
         return len(self._lengths)
 
     def distinct(self) -> Ints:
@@ -139,11 +134,9 @@ class WordTable:
         return later
 
     def boilerplate(self, owners: Ints, least: float) -> dict[int, list[int]]:
-        """Return the short texts that so many documents have: the first → its copies.
+        """Return the short texts that at least so many documents have: the first → its copies.
 
-        Args:
-            owners: Document of each text, (n,).
-            least: Number of documents.
+        `owners` has the document of each text, (n,).
         """
         size = int(owners.max(initial=0)) + 1
         spread = np.bincount(np.unique(self.first * size + owners) // size, minlength=len(self))
@@ -220,52 +213,33 @@ def _prefixes(bigrams: csr_matrix, lengths: Ints) -> csr_matrix:
     )
 
 
-class Rows(Protocol):
-    """Vectors, (n, d), that need not be in memory: an array, or what is indexed like one."""
+def similar_pairs(read: Callable[[Ints], Singles], n: int, threshold: float, seed: int) -> Pairs:
+    """Return the pairs of n vectors with a cosine of at least `threshold`, in (0, 1].
 
-    def __len__(self) -> int:
-        """Return the number of vectors."""
-
-    def __getitem__(self, rows: "slice | npt.NDArray[Any]") -> "npt.NDArray[Any]":
-        """Return some vectors."""
-
-
-def similar_pairs(
-    vectors: Rows, threshold: float, seed: int, exact: int = EXACT, limit: int = LIMIT
-) -> Pairs:
-    """Return the pairs of vectors with a cosine of at least `threshold`.
-
-    Memory holds the pairs, the nearest leaders of each vector, and a few tiles of vectors.
-
-    Args:
-        vectors: Unit vectors, (n, d), of any floating type; a zero vector is similar to none.
-        threshold: Least cosine, in (0, 1].
-        seed: Seed of the leaders.
-        exact: Number of vectors up to which all pairs are compared; beyond, some are missed.
-        limit: Most pairs; of more, the most similar are kept.
+    `read` returns the unit vectors of some numbers, (k, d); a zero vector is similar to none. So
+    memory holds the pairs, the nearest leaders of each vector, and a few tiles of vectors.
     """
-    kept = _Kept(threshold, limit)
-    for rows, columns in progress(_tiles(vectors, exact, seed), "Comparing sentences"):
-        across = _single(vectors[columns]).T
+    kept = _Kept(threshold)
+    for rows, columns in progress(_tiles(read, n, seed), "Comparing sentences"):
+        across = read(columns).T
         for top in range(0, len(rows), _TILE):
             some = rows[top : top + _TILE]
-            scores = _single(vectors[some]) @ across
+            scores = read(some) @ across
             i, j = np.nonzero(scores >= kept.threshold)
             kept.add(some[i], columns[j], scores[i, j])
     return kept.pairs()
 
 
-def _tiles(vectors: Rows, exact: int, seed: int) -> list[tuple[Ints, Ints]]:
+def _tiles(read: Callable[[Ints], Singles], n: int, seed: int) -> list[tuple[Ints, Ints]]:
     """Return groups of rows and columns to compare; a column group has at most `_TILE` items."""
-    n = len(vectors)
-    if n <= exact:
+    if n <= EXACT:
         # A pair of two tiles is compared once: rows from the column's tile on.
         return [(np.arange(at, n), np.arange(at, min(at + _TILE, n))) for at in range(0, n, _TILE)]
     rng = np.random.default_rng(derive_seed(seed, "leaders"))
-    leaders = _single(vectors[np.sort(rng.choice(n, int(2 * np.sqrt(n)), replace=False))])
+    leaders = read(np.sort(rng.choice(n, int(2 * np.sqrt(n)), replace=False)))
     nearest = np.empty((n, PROBES), np.int32)
     for start in range(0, n, _TILE):
-        scores = _single(vectors[start : start + _TILE]) @ leaders.T
+        scores = read(np.arange(start, min(start + _TILE, n))) @ leaders.T
         best = np.argpartition(-scores, PROBES - 1, axis=1)[:, :PROBES]
         order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
         nearest[start : start + _TILE] = np.take_along_axis(best, order, axis=1)
@@ -282,16 +256,11 @@ def _tiles(vectors: Rows, exact: int, seed: int) -> list[tuple[Ints, Ints]]:
     ]
 
 
-def _single(vectors: npt.NDArray[Any]) -> Singles:
-    return np.ascontiguousarray(vectors, dtype=np.float32)
-
-
 class _Kept:
     """The pairs so far; where they exceed the limit the threshold rises."""
 
-    def __init__(self, threshold: float, limit: int) -> None:
+    def __init__(self, threshold: float) -> None:
         self.threshold = threshold
-        self._limit = limit
         self._parts: list[tuple[Ints, Ints, Singles]] = []
         self._held = 0
 
@@ -301,11 +270,11 @@ class _Kept:
             one, two = one[differ], two[differ]
             self._parts.append((np.minimum(one, two), np.maximum(one, two), scores[differ]))
             self._held += len(one)
-        if self._held > 2 * self._limit:
+        if self._held > 2 * LIMIT:
             self._narrow()
 
     def _narrow(self) -> tuple[Ints, Ints, Singles]:
-        """Merge all parts into distinct pairs, at most `limit` of them."""
+        """Merge all parts into distinct pairs, at most `LIMIT` of them."""
         left = np.concatenate([np.empty(0, np.int64), *(part[0] for part in self._parts)])
         right = np.concatenate([np.empty(0, np.int64), *(part[1] for part in self._parts)])
         scores = np.concatenate([np.empty(0, np.float32), *(part[2] for part in self._parts)])
@@ -313,9 +282,9 @@ class _Kept:
         left, right, scores = left[order], right[order], scores[order]
         new = np.ones(len(left), bool)
         new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
-        if new.sum() > self._limit:
+        if new.sum() > LIMIT:
             # Strictly above the best that goes, so that all pairs of the threshold are kept.
-            lost = np.partition(scores[new], -self._limit - 1)[-self._limit - 1]
+            lost = np.partition(scores[new], -LIMIT - 1)[-LIMIT - 1]
             self.threshold = float(np.nextafter(lost, np.float32(2)))
             new &= scores > lost
         self._parts = [(left[new], right[new], scores[new])]

@@ -25,7 +25,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import ANSWERS, NOTHING, RELATED, Calibration, scripts_of, verdict
 from firth.search.index import Index, named_encoder
-from firth.text.types import Floats, Ints, Singles, ranges
+from firth.text.types import Floats, Ints, Singles
 from firth.text.words import stems, words
 
 Mode = Literal["hybrid", "dense", "lexical"]
@@ -262,15 +262,11 @@ class Search:
         self, query: str, pool: int, mode: Mode, unit: Unit, where: str | None
     ) -> _Candidates:
         """Return the best `pool` candidates, the best first."""
-        corpus = self.index.corpus
-        documents = None if where is None else corpus.documents_where(where)
-        if documents is not None and not len(documents):
-            raise InputError(f"no document matches the filter {where!r}")
+        corpus, documents = self.index.corpus, self.index.selected(where)
         of_sentences, of_documents, ceilings = self.index.bm25.scores(query)
         within = None
-        if documents is not None:
-            firsts = corpus.document_bounds[documents]
-            within = ranges(firsts, corpus.document_bounds[documents + 1] - firsts)
+        if where is not None:
+            within = corpus.sentences_of(documents)
             of_sentences = _only(of_sentences, within)
             of_documents = _only(of_documents, documents)
         highest = [float(scores.max(initial=0)) for scores in (of_sentences, of_documents)]
@@ -280,11 +276,11 @@ class Search:
         depth = max(_DEPTH, _PER_HIT * pool)
         by_words = np.empty(0, np.int64)
         if mode != "dense" and unit == "sentence":
-            by_words = _best(self._lexical(of_sentences, of_documents, relative), depth)
+            both = (of_documents / (2 * relative[1]))[self._owners]
+            both += of_sentences / (2 * relative[0])
+            by_words = _best(both, depth)
         elif mode != "dense":
-            by_words = _best(of_documents, depth)
-            firsts = corpus.document_bounds[by_words]
-            by_words = ranges(firsts, corpus.document_bounds[by_words + 1] - firsts)
+            by_words = corpus.sentences_of(_best(of_documents, depth))
         by_vectors = np.empty(0, np.int64)
         while mode != "lexical":
             if every is None:
@@ -309,12 +305,6 @@ class Search:
             best = self._by_document(best, of_documents, weight, (relative[1], absolute[1]))
         best = best[(best.dense > 0) | (best.lexical > 0)]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
-
-    def _lexical(self, of_sentences: Singles, of_documents: Singles, most: Floats) -> Singles:
-        """Return the mean of the BM25 of each sentence and of its document."""
-        whole: Singles = (of_documents / (2 * most[1]))[self._owners]
-        whole += of_sentences / (2 * most[0])
-        return whole
 
     def _by_document(
         self,
