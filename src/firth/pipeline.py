@@ -19,7 +19,7 @@ from firth.corpus.document import Document
 from firth.corpus.read import input_names, read_documents
 from firth.corpus.store import FILE, damage
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, Tune, build_pretrained
+from firth.encoders.pretrained import PRETRAINED, build_pretrained
 from firth.encoders.static import ENCODER, StaticEncoder, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.baselines import open_baseline
@@ -70,7 +70,7 @@ def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome 
     return {
         WORDS: lambda: build_words(run),
         QUESTIONS: lambda: build_questions(run),
-        PRETRAINED: lambda: build_pretrained(run, _tuning(run)),
+        PRETRAINED: lambda: build_pretrained(run, _tune),
         BLEND: lambda: build_blend(run),
         CONTEXTS: lambda: build_contexts(run),
         ENCODER: lambda: build_encoder(run),
@@ -79,14 +79,11 @@ def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome 
     }
 
 
-def _tuning(run: Run) -> Tune | None:
-    """Return what tunes the pretrained encoder: a language model is no encoder before that."""
-    name = run.settings.encoder.model
-    if name is None or PretrainedFiles.find(name).kind is not ModelKind.CAUSAL_LM:
-        return None
+def _tune(*args: Any) -> Any:
+    """Tune a language model, which is no encoder before that."""
     from firth.train.adapt import tune_language_model
 
-    return tune_language_model
+    return tune_language_model(*args)
 
 
 @dataclass(frozen=True)
@@ -151,15 +148,8 @@ class Built:
 def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None = None) -> Built:
     """Read documents and build every stage that is missing or out of date.
 
-    Args:
-        run: The run, with the settings that are asked for. It need not exist.
-        documents: As `firth.build` takes them. None reads the inputs of the settings again, or
-            keeps the documents that the run has.
-        executor: Does the work of stages.
-
-    Raises:
-        ConfigError: The settings name something that does not exist; nothing was built.
-        InputError: The documents cannot be read, or another process builds this run.
+    The run need not exist. Without documents, the inputs of its settings are read again, or the
+    documents that it has are kept. Errors are those of `firth.build`.
     """
     check_settings(run)
     executor, start = executor or Local(), perf_counter()

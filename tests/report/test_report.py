@@ -18,10 +18,10 @@ def test_the_page_is_self_contained(toy_folder: Path, tmp_path: Path) -> None:
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
     report = gather(Run.open(toy_folder))
-    assert report.hits
-    assert report.explanations
-    assert report.thresholds
-    for text in (report.verdict, report.query, report.explanations[0].text1):
+    assert report["hits"]
+    assert report["explanations"]
+    assert report["thresholds"]
+    for text in (report["verdict"], report["query"], report["explanations"][0].text1):
         assert text.split()[0] in page
     with pytest.raises(InputError):
         load(toy_folder).report(tmp_path / "report.html")

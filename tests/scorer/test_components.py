@@ -12,13 +12,7 @@ from scipy import sparse
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.scorer import components as module
 from firth.scorer import stem_table
-from firth.scorer.components import (
-    AlignedWords,
-    Component,
-    EncodedSentences,
-    SummedWords,
-    WordProducts,
-)
+from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
 from firth.scorer.stem_table import StemTable
 from firth.text.types import Floats, TextPair, unit
 
@@ -131,7 +125,10 @@ def test_summed_words_are_cosines_of_dense_vectors(space: WordSpace, weight: flo
     pairs = [(one, two) for one in texts for two in texts]
     expected = [one @ two / (np.linalg.norm(one) * np.linalg.norm(two) or 1.0)
                 for one in dense for two in dense]  # fmt: skip
-    cosines = WordProducts.of(space, pairs).cosines(weight)
+    if weight is None:
+        cosines = SummedWords(space.unlearned(), 1.0).similarities(pairs)
+    else:
+        cosines = SummedWords(space, weight).similarities(pairs)
     np.testing.assert_allclose(cosines, expected, atol=1e-9)
 
 

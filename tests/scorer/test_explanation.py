@@ -225,7 +225,7 @@ def test_the_page_is_whole_and_escaped() -> None:
         example(), text1=hostile, text2=hostile, topics=(topic,), contexts=(context,),
         word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
     )  # fmt: skip
-    page = render.page([explanation, example()], hostile, lambda score: hostile)
+    page = render.page([explanation, example()])
     parsed = Tags(page)
     assert not {"script", "b"} & set(parsed.tags)
     assert not {"\x1b", "\u202e"} & set(page)

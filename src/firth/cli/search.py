@@ -102,7 +102,7 @@ def duplicates(
         out = out or Path("duplicates-review.csv")
         if out.is_file() and not force:
             judged = read_review(out)
-            show(judged.as_dict(), as_json, judged.text())
+            show(judged, as_json, judged.text())
             return
     for path in () if out is None else (out, dropped_file(out)):
         claim_output(path, force)

@@ -48,10 +48,6 @@ class Context:
     left: tuple[str, ...]
     right: tuple[str, ...]
 
-    def filled(self, sentence: str) -> str:
-        """Return the running text with `sentence` between its neighbors."""
-        return " ".join((*self.left, sentence, *self.right))
-
 
 class Corpus:
     """Documents of a run in the order of their keys, as they were when the corpus was opened.

@@ -13,7 +13,7 @@ import json
 import re
 import shlex
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,8 +216,9 @@ class Store:
         document = stored.document
         row = (
             self._next, document.id, document.title, document.date, document.source, document.line,
-            fields_text(document.fields), stored.digest, stored.form, part, int(added),
-            stored.sentences, stored.words, stored.counts, stored.paragraphs, stored.sketch,
+            json.dumps(document.fields, ensure_ascii=False, sort_keys=True), stored.digest,
+            stored.form, part, int(added), stored.sentences, stored.words, stored.counts,
+            stored.paragraphs, stored.sketch,
         )  # fmt: skip
         self.database.execute(f"INSERT INTO incoming VALUES ({','.join('?' * len(row))})", row)
         self.database.execute("INSERT INTO texts VALUES (?, ?)", (self._next, stored.text))
@@ -387,13 +388,8 @@ class Store:
         ]
 
 
-def fields_text(fields: Mapping[str, tuple[str, ...]]) -> str:
-    """Return fields as JSON."""
-    return json.dumps(fields, ensure_ascii=False, sort_keys=True)
-
-
 def fields_of(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the fields that `fields_text` wrote."""
+    """Return the fields in a row of `documents`."""
     return {name: tuple(values) for name, values in json.loads(text).items()}
 
 

@@ -1,8 +1,7 @@
 """The report of a run: one file of HTML that needs no script, no network and no other file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,98 +14,48 @@ from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
 from firth.scorer import render
-from firth.scorer.explanation import Explanation
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
-from firth.search.search import Hit, Search
+from firth.search.search import Search
 
 _RATES = (0.01, 0.001, 0.0001)
 _EXPLAINED, _HITS = 3, 3
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A figure with its interval, and their places on an axis that all bars share.
-
-    Attributes:
-        name: Name of the model.
-        text: The figure with its interval.
-        at: Places of the value and of the interval's ends, in percent of the axis.
-    """
-
-    name: str
-    text: str
-    at: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Report:
-    """Everything that the page shows; an empty part is left out.
-
-    Attributes:
-        title: Title of the page.
-        verdict: How good the scorer is on held-out documents.
-        bars: Accuracy of the models on held-out questions.
-        facts: Name → figure of the corpus.
-        thresholds: Rate of false matches → cosine.
-        query: An example of a search.
-        hits: Its hits.
-        explanations: Explanations of similar sentences of different documents.
-        stages: Name of each stage → its state.
-        settings: Settings that differ from the defaults.
-    """
-
-    title: str
-    verdict: str
-    bars: Sequence[Bar]
-    facts: Mapping[str, str]
-    thresholds: Mapping[str, str]
-    query: str
-    hits: Sequence[Hit]
-    explanations: Sequence[Explanation]
-    stages: Mapping[str, str]
-    settings: str
-
-
 def write_report(run: Run, path: Path, force: bool = False) -> Path:
-    """Write the report of a run to a file, and return the file.
-
-    Raises:
-        InputError: The file exists, and firth did not write it or `force` is not given.
-        MissingStageError: The run is not built.
-    """
+    """Write the report of a run to a file, and return the file."""
     claim_output(path, force)
     write_file(path, page(gather(run)), force)
     return path
 
 
-def gather(run: Run) -> Report:
-    """Collect what the page shows."""
+def gather(run: Run) -> dict[str, Any]:
+    """Return what `page.html` shows, by name; an empty part is left out there."""
     corpus, whole = Corpus.open(run), Corpus.open(run, "all")
     comparison = compare_with_baseline(run)
     pairs = examples(run, _EXPLAINED)
     query = pairs[0][0] if pairs else ""
     hits = Search.open(run).search(query, top=_HITS + 1) if query else []
-    return Report(
-        title=f"Report of {run.path.name}",
-        verdict=verdict(comparison),
-        bars=_bars(comparison) if comparison else (),
-        facts={
+    return {
+        "title": f"Report of {run.path.name}",
+        "verdict": verdict(comparison),
+        "bars": _bars(comparison) if comparison else [],
+        "facts": {
             "documents": f"{whole.n_documents:,}",
             "sentences": f"{len(whole):,}",
             "words": f"{int(whole.word_counts.sum()):,}",
             "held-out documents": f"{whole.n_documents - corpus.n_documents:,}",
         },
-        thresholds=_thresholds(run),
-        query=query,
-        hits=[hit for hit in hits if hit.text != query][:_HITS],
-        explanations=[each.top(5) for each in Scorer.open(run).explanations(pairs)],
-        stages=status(run).stages,
-        settings=_changed_settings(run),
-    )
+        "thresholds": _thresholds(run),
+        "query": query,
+        "hits": [hit for hit in hits if hit.text != query][:_HITS],
+        "explanations": [each.top(5) for each in Scorer.open(run).explanations(pairs)],
+        "stages": status(run).stages,
+        "settings": _changed_settings(run),
+    }
 
 
-def page(report: Report) -> str:
+def page(report: Mapping[str, Any]) -> str:
     """Return the page. Texts are escaped, and so are characters that change the reading order."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -119,13 +68,14 @@ def page(report: Report) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=visible
     )
     return environment.from_string(template).render(
-        report=report,
+        **report,
         style=Markup(render.style()),
         article=lambda explanation: Markup(render.article(explanation)),
     )
 
 
-def _bars(comparison: Comparison) -> list[Bar]:
+def _bars(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return name, figure with its interval, and their places in percent of an axis for all."""
     kind = next(iter(comparison.questions))
     values = {name: one[kind] for name, one in comparison.accuracies.items()}
     known = {name: value for name, value in values.items() if value.value is not None}
@@ -142,7 +92,8 @@ def _bars(comparison: Comparison) -> list[Bar]:
     for name, value in known.items():
         assert value.value is not None
         at = {"value": place(value.value, value.value), "low": place(value.low, value.value)}
-        bars.append(Bar(name, str(value), at | {"high": place(value.high, value.value)}))
+        at["high"] = place(value.high, value.value)
+        bars.append({"name": name, "text": str(value), "at": at})
     return bars
 
 

@@ -66,12 +66,7 @@ class Blend:
 
     @classmethod
     def of(cls, run: Run) -> "Blend":
-        """Return the blend of a run: its settings, and for the rest what its stage chose.
-
-        Raises:
-            MissingStageError: The settings leave something open, and the stage is not built.
-            ConfigError: Both weights are 0.
-        """
+        """Return the blend of a run: its settings, and for the rest what its stage chose."""
         settings = run.settings.scorer
         given: dict[str, Any] = {
             "sentence_weight": settings.sentence_weight,
@@ -95,12 +90,7 @@ class Blend:
 
 
 def open_blended_encoder(run: Run) -> Encoder:
-    """Open the encoder of a run with the normalization that is set, or that its blend chose.
-
-    Raises:
-        MissingStageError: A stage is not built.
-        InputError: The pretrained encoder is gone, has changed, or cannot be loaded.
-    """
+    """Open the encoder of a run with the normalization that is set, or that its blend chose."""
     settings = run.settings.encoder
     if settings.model is None:
         return open_run_encoder(run)
@@ -113,16 +103,10 @@ def default_blend(
     alone: bool = False,
     sentences: int = _FEW_SENTENCES,
 ) -> Blend:
-    """Return the default weights of an encoder.
+    """Return the default weights of an encoder, or of sums of word vectors where it has no kind.
 
     One that was trained for sentences needs less of the alignment, unless it has states of words.
     The defaults were chosen on STSb dev and STS12, over corpora of 0.1M to 10M words.
-
-    Args:
-        kind: Kind of the pretrained encoder; None for sums of the run's word vectors.
-        has_states: Whether the encoder reads words in their sentences.
-        alone: Whether few sentences of the corpus have a neighbor.
-        sentences: Sentences of the corpus.
     """
     less = kind not in (None, ModelKind.CAUSAL_LM) and not has_states
     few = math.sqrt(max(1.0, _FEW_SENTENCES / max(1, sentences)))
@@ -131,12 +115,7 @@ def default_blend(
 
 
 def build_blend(run: Run) -> Outcome:
-    """Decide the blend of a run, or reuse the decision.
-
-    Raises:
-        MissingStageError: Its questions or pretrained encoder are not built.
-        InputError: The pretrained encoder is gone, has changed, or cannot be loaded.
-    """
+    """Decide the blend of a run, or reuse the decision."""
     reads = [QUESTIONS, PRETRAINED] if run.settings.encoder.model is not None else []
     settings = ["encoder", "seed"]
     outcome = run.build(

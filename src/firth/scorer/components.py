@@ -90,60 +90,28 @@ class EncodedSentences:
             yield Evidence((vectors[a], vectors[b]))
 
 
-@dataclass(frozen=True, eq=False)
-class WordProducts:
-    """Inner products of sums of words, from which cosines of any spelling weight follow.
-
-    Attributes:
-        learned: Of learned vectors, (3, n): of both texts, and of each text with itself.
-        spelled: Likewise of spelling directions.
-    """
-
-    learned: Floats
-    spelled: Floats
-
-    @classmethod
-    def of(cls, space: WordSpace, pairs: Sequence[TextPair]) -> "WordProducts":
-        """Compute the products of n pairs. Each distinct text is read once."""
-        texts, left, right = numbered(pairs)
-        table = StemTable.read(space, texts)
-        kinds = zip(table.products(left, right), table.squares(), strict=True)
-        learned, spelled = (np.stack((both, alone[left], alone[right])) for both, alone in kinds)
-        return cls(learned, spelled)
-
-    def cosines(self, spelling_weight: float | None) -> Floats:
-        """Return cosines, (n,); 0 where a text has no word.
-
-        Args:
-            spelling_weight: Length of spelling directions; None leaves learned vectors out.
-        """
-        if spelling_weight is None:
-            both, one, two = self.spelled
-        else:
-            both, one, two = self.learned + spelling_weight**2 * self.spelled
-        lengths = np.sqrt(one * two)
-        cosines: Floats = both / np.where(lengths > 0, lengths, 1.0)
-        return np.clip(cosines, -1.0, 1.0)
-
-
 class SummedWords:
     """The cosine of sums of words: each stem's learned vector and spelling direction.
 
     The learned part is Eq. 4 of Sun et al. with decorrelated fits into all contexts. The spelled
-    part is a tf-idf in which words that are spelled alike share something.
-
-    Args:
-        space: Vectors and rarity of words.
-        spelling_weight: Length of a spelling direction with an idf of 6; a typical learned vector
-            has length 1.
+    part is a tf-idf in which words that are spelled alike share something. The spelling weight is
+    the length of a direction with an idf of 6; a typical learned vector has length 1.
     """
 
     def __init__(self, space: WordSpace, spelling_weight: float) -> None:
         self._space, self._weight = space, spelling_weight
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return cosines, (n,); 0 where a text has no word."""
-        return WordProducts.of(self._space, pairs).cosines(self._weight)
+        """Return cosines, (n,); 0 where a text has no word. Each distinct text is read once."""
+        texts, left, right = numbered(pairs)
+        table = StemTable.read(self._space, texts)
+        both, alone = (
+            learned + self._weight**2 * spelled
+            for learned, spelled in (table.products(left, right), table.squares())
+        )
+        lengths = np.sqrt(alone[left] * alone[right])
+        cosines: Floats = both / np.where(lengths > 0, lengths, 1.0)
+        return np.clip(cosines, -1.0, 1.0)
 
     def matrix(self, texts: Sequence[str]) -> Floats:
         """Return the cosines of n texts with each other, (n, n)."""
@@ -181,10 +149,6 @@ class AlignedWords:
     encoder has a state for each word of a sentence, the cosine of these states is taken instead.
     Every word of both texts weighs its idf to the power 1.5. (Greedy alignment with idf weights:
     Mihalcea et al. 2006; with states: Zhang et al. 2020.)
-
-    Args:
-        space: Vectors and rarity of words.
-        states: States of words in their sentences, where the encoder has any.
     """
 
     def __init__(self, space: WordSpace, states: WordStates | None = None) -> None:

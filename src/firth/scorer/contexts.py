@@ -50,12 +50,8 @@ _FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class Topic:
-    """A group of similar contexts.
-
-    Attributes:
-        words: Words that name it, the most telling first; at most five.
-        sentences: Representative sentences, of different documents; at most two.
-    """
+    """A group of similar contexts: up to five words that name it, the most telling first, and up to
+    two representative sentences of different documents."""
 
     words: tuple[str, ...]
     sentences: tuple[str, ...]
@@ -66,9 +62,7 @@ class Contexts:
     """Sampled corpus sentences, in topics.
 
     Attributes:
-        texts: The n sentences.
-        documents: Id of each one's document.
-        titles: Title of each one's document, or "".
+        texts, documents, titles: The n sentences, and id and title (or "") of their documents.
         vectors: Their unit vectors, (n, d).
         topics: Groups of contexts; none is empty.
         labels: Number of each context's topic, (n,).
@@ -145,12 +139,7 @@ class Contexts:
 
 
 def build_contexts(run: Run) -> Outcome:
-    """Sample contexts and group them into topics, or reuse what is there.
-
-    Raises:
-        MissingStageError: The run has no corpus or words; or no blend, with a pretrained encoder.
-        InputError: No sentence of the corpus has a usual length.
-    """
+    """Sample contexts and group them into topics, or reuse what is there."""
     return run.build(
         CONTEXTS,
         _fill,
@@ -265,13 +254,7 @@ _WORTH = 0.15
 
 @dataclass(frozen=True)
 class ProductEvidence:
-    """The evidence for a product of two vectors.
-
-    Attributes:
-        product: The product.
-        topics: Topics that carry a share worth naming, the largest first.
-        contexts: Sentences of different documents that both texts resemble, the best first.
-    """
+    """A product of two vectors, and its topics and contexts, as those of `Explanation`."""
 
     product: float
     topics: tuple[TopicShare, ...]

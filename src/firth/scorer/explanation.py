@@ -319,12 +319,9 @@ class Explanation:
 def parts_of(score: float, listed: Mapping[str, tuple[float, Sequence[float]]]) -> dict[str, Part]:
     """Return parts that sum to a score.
 
-    Rounding errors go into the first part. A larger remainder becomes the part `equal`: the texts
-    are equal, and nothing else is known of them.
-
-    Args:
-        score: The score.
-        listed: Name of a part → its contribution, and the contributions of its listed evidence.
+    `listed` has the contribution of each part, and those of its listed evidence. Rounding errors go
+    into the first part. A larger remainder becomes the part `equal`: the texts are equal, and
+    nothing else is known of them.
     """
     missing = score - math.fsum(contribution for contribution, _ in listed.values())
     parts: dict[str, Part] = {}

@@ -34,9 +34,8 @@ class Alignment:
 class WordReader:
     """Aligns the words of texts for explanations.
 
-    Args:
-        space: Which words the corpus has.
-        names: Lower-case words that are names also at the beginning of a sentence.
+    The space knows the words of the corpus. The names, in lower case, are names also at the
+    beginning of a sentence.
     """
 
     def __init__(self, space: WordSpace, names: frozenset[str] = frozenset()) -> None:
@@ -53,11 +52,9 @@ class WordReader:
         learned: Floats | None,
         penalty: float,
     ) -> Alignment:
-        """Return the aligned words of a pair.
+        """Return the aligned words of a text of n distinct stems and one of m.
 
         Args:
-            text1: A text of n distinct stems.
-            text2: A text of m distinct stems.
             matches: Degree to which stems match, (n, m), in [0, 1].
             added: Amount that pairs of stems add to the score by themselves, (n, m).
             learned: Amount that contexts explain, (n, m); None where it cannot be split by words.

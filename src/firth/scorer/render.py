@@ -6,7 +6,7 @@ the web app show the same articles with the same style sheet.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,8 +20,6 @@ from firth.text.words import spans
 if TYPE_CHECKING:
     from firth.scorer.explanation import ContextShare, Explanation, Row, Word
 
-Describe = Callable[[float], str]
-"""A function from a score to its meaning in words, such as `Calibration.describe`."""
 _PARTS = {
     "words": "Aligned words",
     "topics": "Shared subject",
@@ -104,18 +102,14 @@ def lines(explanation: "Explanation") -> str:
 # --- HTML --------------------------------------------------------------------------------------
 
 
-def article(explanation: "Explanation", describe: Describe | None = None) -> str:
+def article(explanation: "Explanation") -> str:
     """Return an explanation as HTML, for a page that has the style sheet `style()`."""
-    return _filled([explanation], None, describe)
+    return _filled([explanation], None)
 
 
-def page(
-    explanations: Iterable["Explanation"],
-    title: str = "Explanations",
-    describe: Describe | None = None,
-) -> str:
+def page(explanations: Sequence["Explanation"]) -> str:
     """Return an HTML page of explanations; it needs no other file."""
-    return _filled(list(explanations), title, describe)
+    return _filled(explanations, "Explanations")
 
 
 @cache
@@ -139,13 +133,10 @@ def _template() -> Any:
     return Environment(autoescape=True, finalize=plain).from_string(_file("explanation.html"))
 
 
-def _filled(
-    explanations: Sequence["Explanation"], title: str | None, describe: Describe | None
-) -> str:
+def _filled(explanations: Sequence["Explanation"], title: str | None) -> str:
     html: str = _template().render(
         explanations=explanations,
         title=title,
-        describe=describe,
         style=style(),
         titles=_PARTS,
         pieces=_pieces,
@@ -186,11 +177,7 @@ def _plain(word: str) -> str:
 
 
 def save(explanations: Sequence["Explanation"], path: Path, force: bool = False) -> Path:
-    """Write explanations to a file; its extension (.html, .json or .txt) chooses the form.
-
-    Raises:
-        InputError: The extension is another one, or the file exists.
-    """
+    """Write explanations to a file; its extension (.html, .json or .txt) chooses the form."""
     match path.suffix.lower():
         case ".html" | ".htm":
             text = page(explanations)

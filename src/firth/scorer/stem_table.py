@@ -147,10 +147,8 @@ class Cells:
     """All stems of one text against all stems of another, for k pairs of texts.
 
     Attributes:
-        one: Numbers of the first texts, (k,).
-        two: Numbers of the second texts, (k,).
-        heights: Number of stems of each first text, (k,).
-        widths: Number of stems of each second text, (k,).
+        one, two: Numbers of the first and of the second texts, (k,) each.
+        heights, widths: Number of stems of each first and of each second text, (k,) each.
         alike: Spelling cosines in [0, 1], pair after pair, each row after row.
     """
 

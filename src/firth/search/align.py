@@ -69,12 +69,10 @@ class Alignment:
 class Side:
     """A document as it is aligned: what is computed once, however many others it is compared with.
 
-    Args:
-        sentences: Its sentences.
-        vectors: Unit vectors of the sentences, (n, d); a zero vector is similar to nothing.
+    It is made from its sentences and their unit vectors, (n, d); a zero vector is similar to
+    nothing.
 
     Attributes:
-        sentences: As given.
         words: Words of the document in normal form.
         owners: int64: the sentence of each word.
         masses: float64, (n,): words of each sentence, at least 1.
@@ -146,12 +144,7 @@ def _summed(heavy: Singles, size: int) -> Singles:
 
 
 def align(a: Side, b: Side, threshold: float) -> Alignment:
-    """Align two documents by the cosines of their runs of sentences; equal words have cosine 1.
-
-    Args:
-        a, b: The documents.
-        threshold: Least similarity of a match.
-    """
+    """Align two documents by the cosines of their runs of sentences; equal words have cosine 1."""
     windows: Windows = {
         (m, n): np.clip(a.vectors[m - 1] @ b.vectors[n - 1].T, 0.0, 1.0).astype(float)
         for m, n in SHAPES

@@ -74,15 +74,9 @@ class Postings:
 
 
 def write_postings(folder: Path, scratch: Path, texts: Iterable[str], stemmer: str) -> None:
-    """Write the postings of some texts.
+    """Write the postings of some texts, one for each row.
 
     Memory holds the distinct stems and one block; the blocks pass through files in `scratch`.
-
-    Args:
-        folder: Where the files go.
-        scratch: An existing folder for temporary files, which are removed.
-        texts: One text for each row; read once.
-        stemmer: Name of the stemmer (`firth.text.words.stems`).
     """
     numbers: dict[str, int] = {}
     lengths = array("I")
@@ -152,12 +146,8 @@ def hash_of(stem: str) -> int:
 class Bm25:
     """BM25 of a query with all sentences and all documents of an index.
 
-    Args:
-        parts: Postings of the parts of the index.
-        sentences: For each part, the sentence of each row; -1 for a title and for what is removed.
-        documents: For each part, the document of each row; -1 for what is removed.
-        counts: Number of sentences, and of documents.
-        stemmer: Name of the stemmer of the postings.
+    Each part has, for each of its rows, the sentence and the document: -1 for what is removed, and
+    for the sentence of a title. `counts` are the numbers of sentences and of documents.
     """
 
     def __init__(
@@ -187,7 +177,8 @@ class Bm25:
             for stem, times in counts.items()
             if stem not in self._dropped and not is_letter(stem)
         }
-        rare = {stem: n for stem, n in kept.items() if self.frequency(stem) <= self._frequent}
+        frequent = max(_FREQUENT * len(self._sentence_lengths), _FEW)
+        rare = {stem: n for stem, n in kept.items() if self.frequency(stem) <= frequent}
         return rare or kept or {stem: float(times) for stem, times in counts.items()}
 
     def content(self, query: str) -> set[str]:
@@ -204,10 +195,6 @@ class Bm25:
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
         return sum(len(part.of(hash_of(stem))[0]) for part in self._parts)
-
-    @property
-    def _frequent(self) -> float:
-        return max(_FREQUENT * len(self._sentence_lengths), _FEW)
 
     def scores(self, query: str) -> tuple[Singles, Singles, tuple[float, float]]:
         """Return the BM25 of a query with n sentences, (n,), and with m documents, (m,).

@@ -47,12 +47,7 @@ _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 
 
 def build_calibration(run: Run) -> Outcome:
-    """Draw what cannot match, and keep how high it scores.
-
-    Raises:
-        MissingStageError: The run has no index.
-        InputError: The corpus has fewer than two sentences.
-    """
+    """Draw what cannot match, and keep how high it scores."""
     inputs = {"corpus": Corpus.open(run, "all").digest}
     reads = [INDEX, *([] if named_encoder(run) else [ENCODER])]
     settings = ["seed", "calibration", *NAMING]
@@ -133,15 +128,10 @@ def _without_counterpart(index: Index, rng: np.random.Generator) -> Floats:
 
 
 def draw_pairs(bounds: Ints, kind: str, most: int, seed: int) -> tuple[Ints, Ints]:
-    """Draw pairs of sentences; return the numbers of the first and second sentence of each.
+    """Draw at most so many pairs of a kind; return the first and the second sentence of each.
 
-    No sentence is paired with itself, and every one is equally likely.
-
-    Args:
-        bounds: First sentence of each document, and the number of all (`Corpus.document_bounds`).
-        kind: `random` or `same-document`.
-        most: Number of pairs; there are fewer where the corpus has fewer.
-        seed: Seed of the draw.
+    No sentence is paired with itself, and every one is equally likely. `bounds` are those of
+    documents (`Corpus.document_bounds`).
     """
     rng = np.random.default_rng(derive_seed(seed, kind))
     lengths, n = np.diff(bounds), int(bounds[-1])

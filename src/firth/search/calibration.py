@@ -171,12 +171,10 @@ class Calibration:
 
 
 def verdict(chance: float, has_all: bool = False) -> str:
-    """Return in words whether a hit answers.
+    """Return in words whether a hit answers, by its chance (`Calibration.chance`).
 
-    Args:
-        chance: Chance of the hit (`Calibration.chance`).
-        has_all: Whether the hit has all words of the query. Two words meet by chance in many
-            corpora, but a reader sees a relation.
+    Two words of a query meet by chance in many corpora, but where a hit has all, a reader sees a
+    relation.
 
     Example:
         >>> verdict(0.01), verdict(0.2), verdict(0.9), verdict(0.9, has_all=True)

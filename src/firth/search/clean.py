@@ -3,11 +3,11 @@
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
 from firth.run.settings import derive_seed
-from firth.search.duplicates import Duplicates, Group, Member
+from firth.search.duplicates import Duplicates, Member
 from firth.search.near import Kind
 
 _COLUMNS = ("match", "kind", "score", "text1", "text2", "place1", "place2")
@@ -29,11 +29,8 @@ _Z = 1.96
 class Cleaned:
     """The files of `write_cleaned`, and what is in them.
 
-    Attributes:
-        documents: File of the documents that stay, one a line.
-        dropped: File of what was dropped, for what, and why.
-        kept, removed: Number of documents that stay, and that have nothing left.
-        members: Number of sentences, or documents, that were dropped.
+    `kept` documents stay, and `removed` ones have nothing left; `members` sentences, or documents,
+    were dropped.
     """
 
     documents: Path
@@ -120,22 +117,12 @@ def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True)
 class Review:
-    """How many of the judged matches are right.
-
-    Attributes:
-        judged: Number of judged pairs.
-        right: Number of those that match.
-        low, high: Wilson interval of the precision (95 %).
-    """
+    """How many of the judged pairs match, and the Wilson interval of that share (95 %)."""
 
     judged: int
     right: int
     low: float
     high: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
 
     def text(self) -> str:
         """Return all of it in a sentence."""
@@ -146,17 +133,9 @@ class Review:
 
 
 def write_review(result: Duplicates, count: int, path: Path, seed: int, force: bool = False) -> int:
-    """Write a random sample of matches that are not exact, with a column to fill in.
+    """Write a random sample of at most `count` matches that are not exact, and return its size.
 
-    Args:
-        result: The groups.
-        count: Number of pairs, at most.
-        path: A file of comma-separated values. Its column `match` takes 1 or 0.
-        seed: Seed of the sample.
-        force: Allows replacing a file.
-
-    Returns:
-        The number of pairs.
+    The file has comma-separated values. Its column `match` takes 1 or 0.
     """
     pairs = [
         (group, member)
@@ -169,28 +148,19 @@ def write_review(result: Duplicates, count: int, path: Path, seed: int, force: b
 
     def write(partial: Path) -> None:
         with partial.open("w", encoding="utf-8", newline="") as file:
-            _write_pairs(file, [pairs[i] for i in chosen])
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(_COLUMNS)
+            for group, member in (pairs[i] for i in chosen):
+                first = group.representative
+                texts = (first.text, member.text, first.place, member.place)
+                writer.writerow(["", member.kind.value, f"{member.score:.3f}", *texts])
 
     write_file(path, write, force)
     return len(chosen)
 
 
-def _write_pairs(file: TextIO, pairs: list[tuple[Group, Member]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for group, member in pairs:
-        first = group.representative
-        texts = (first.text, member.text, first.place, member.place)
-        writer.writerow(["", member.kind.value, f"{member.score:.3f}", *texts])
-
-
 def read_review(path: Path) -> Review:
-    """Read a sample that a person has judged.
-
-    Raises:
-        InputError: The file has no column `match`, another value than 1, 0, yes or no, or nothing
-            judged.
-    """
+    """Read a sample that a person has judged."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [*csv.DictReader(file)]
     if not rows or "match" not in rows[0]:

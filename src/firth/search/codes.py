@@ -71,15 +71,10 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
 def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
     """Return the ascending numbers of the codes that differ least from one.
 
-    128 bits are counted of every code, and all bits of the best quarter of each share of the codes,
-    or of `most` if these are more.
-
-    Args:
-        codes: Codes by column, (words, n); each row is contiguous.
-        wanted: One code, (words,).
-        most: Number that is wanted. Codes that differ as much as the last of them come, too, up to
-            ten times the number: a corpus may have any number of equal sentences.
-        threads: Does the work.
+    Codes are columns, (words, n), of contiguous rows. 128 bits are counted of every code, and all
+    bits of the best quarter of each share of the codes, or of `most` if these are more. Codes that
+    differ as much as the last of the `most` come, too, up to ten times the number: a corpus may
+    have any number of equal sentences.
     """
 
     def closest(start: int) -> tuple[Ints, Counts]:

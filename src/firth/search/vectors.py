@@ -35,14 +35,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Encoded:
-    """The vectors that were written.
-
-    Attributes:
-        vectors: The file of vectors.
-        ids: The file of their ids, a JSON string a line.
-        rows: Number of vectors.
-        dimensions: Length of a vector.
-    """
+    """The files of vectors and of their ids, and the shape of the vectors."""
 
     vectors: Path
     ids: Path

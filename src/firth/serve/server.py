@@ -3,6 +3,7 @@
 import contextlib
 import ipaddress
 import os
+import re
 import signal
 import socket
 import sys
@@ -247,12 +248,7 @@ def read_token() -> str | None:
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not token:
         return None
-    if (
-        len(token) < _SHORTEST_TOKEN
-        or not token.isascii()
-        or not token.isprintable()
-        or (" " in token)
-    ):
+    if len(token) < _SHORTEST_TOKEN or not re.fullmatch("[!-~]+", token):
         raise InputError(
             f"{TOKEN_VARIABLE} has {len(token)} characters; expected a token of "
             f"{_SHORTEST_TOKEN} ASCII characters or more, without blanks: openssl rand -hex 32"
