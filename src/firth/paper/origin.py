@@ -8,7 +8,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.paper.coherence import COHERENCE, Coherence
-from firth.paper.contexts import Candidates, choose
+from firth.paper.contexts import GROUP, Candidates, choose
 from firth.paper.fits import TERMS, ContextFit, ContextSet, PairProfile, Terms, contributions
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.settings import PaperSettings
@@ -26,7 +26,7 @@ from firth.train.loop import first
 READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
 """The stages that Origin reads."""
 _BLOCK = 64
-"""Sentences whose context sets are built together, and pairs that are scored together."""
+"""Pairs that are scored together; it divides `GROUP`."""
 
 
 def build_origin(run: Run) -> dict[str, Outcome]:
@@ -115,6 +115,8 @@ class Origin:
         with bar:
             for start in range(0, len(pairs), _BLOCK):
                 block = pairs[start : start + _BLOCK]
+                if start % GROUP == 0:
+                    self.candidates.ahead(pairs[start : start + GROUP])
                 # Sorted, so that swapping the sentences of a pair changes no batch, and no bit.
                 new = sorted({sentence for pair in block for sentence in pair} - sets.keys())
                 if new:
