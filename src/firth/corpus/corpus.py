@@ -76,10 +76,9 @@ class Corpus:
         note_opened(self._store, lambda: damage(self._store), again)
         if self._meta("next_key", None) is None:
             raise missing_corpus(path)
-        rows = self._ask(
-            f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
-        )
-        table = np.array(rows, np.int64).reshape(-1, 2)
+        query = f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
+        with translated_errors(self._store):
+            table = np.fromiter(self._database.execute(query), np.dtype((np.int64, 2)))
         self.keys: Ints = np.ascontiguousarray(table[:, 0])
         self.document_bounds: Ints = np.concatenate(([0], np.cumsum(table[:, 1])))
 

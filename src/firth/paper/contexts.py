@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -26,21 +25,17 @@ MAX_JACCARD = 0.5
 class Candidates:
     """Makes shortlists of positions: by TF-IDF and coherence, or at random.
 
-    `chunks` are screened for a sentence. `seed` decides random positions, with the sentence.
+    `positions` are all those of the corpus, ascending, and may be memory-mapped. `chunks` are
+    screened for a sentence. `seed` decides random positions, with the sentence.
     """
 
-    corpus: Corpus
+    positions: Ints
     index: ChunkIndex
     coherence: Coherence
     settings: ContextSettings
     chunks: int
     seed: int
     known: dict[str, Ints] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def positions(self) -> Ints:
-        """All positions of the corpus, ascending."""
-        return self.corpus.positions()
 
     def ahead(self, pairs: Sequence[TextPair]) -> None:
         """Make the shortlists of the sentences of a group of pairs; `shortlists` then has them."""

@@ -123,7 +123,9 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
             return in_parts(some, len(sentences), config.micro_batches)
 
         positions = Positions(
-            shared(scratch / "positions.npy", corpus.positions), corpus.document_bounds, shape.window
+            shared(scratch / "positions.npy", corpus.positions),
+            corpus.document_bounds,
+            shape.window,
         )
         check_positions(positions)
         source = BatchSource(

@@ -135,7 +135,9 @@ class _Training:
         self.held_out = reader.triples(held_out.texts(some), contexts, pairs)
         sizes = {name: getattr(config, name) for name in _SIZES}
         self.shape = Shape(vocabulary=self.tokenizer.get_vocab_size(), **sizes)
-        longest = shared(scratch / "longest.npy", lambda: self.store.sizes(self.learned).max(axis=1))
+        longest = shared(
+            scratch / "longest.npy", lambda: self.store.sizes(self.learned).max(axis=1)
+        )
         self.plan = BatchPlan(
             self.learned, longest, config.batch_tokens, self.seed, agreed(scratch)
         )
