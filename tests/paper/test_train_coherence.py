@@ -56,6 +56,8 @@ def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, si
     batch = [used(other) for other in (step + 3, 0, step)][-1]
     assert batch.sentences.tolist() == fresh(step).sentences.tolist()
     assert batch.documents.tolist() == fresh(step).documents.tolist()
+    mapped = BatchSource(positions, size, 8, 5, used.scratch)  # Reads the file of `used`.
+    assert mapped(step).sentences.tolist() == batch.sentences.tolist()
     assert len(batch) >= size
 
 

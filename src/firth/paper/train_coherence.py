@@ -235,7 +235,7 @@ class BatchSource:
     def __init__(
         self, positions: Positions, size: int, group: int, seed: int, scratch: Path
     ) -> None:
-        self._positions, self._seed, self._scratch = positions, seed, scratch
+        self._positions, self._seed, self.scratch = positions, seed, scratch
         self._dealt = lru_cache(maxsize=2)(self._deal)
         self._group = min(group, len(positions))
         self._groups = -(-size // self._group)
@@ -258,7 +258,7 @@ class BatchSource:
             shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
             return rng.permutation(shuffled.reshape(-1, self._group))
 
-        return mapped(self._scratch / f"pass-{number}.npy", dealt)
+        return mapped(self.scratch / f"pass-{number}.npy", dealt)
 
 
 def negatives(batch: Positions) -> tuple[Mask, Mask]:
