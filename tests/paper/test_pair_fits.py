@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -96,12 +97,12 @@ def test_a_group_is_screened_once_and_equals_single_sentences(
     np.save(tmp_path / "positions.npy", alone.corpus.positions())
     changes = {"contexts": {"shortlist": SHORTLIST, "size": 3}, "fits": {"pmi": False}}
     grouped = Origin.open(built.changed({"paper": changes}), tmp_path / "positions.npy")
-    asked, screen = [], grouped.index.screen
-    monkeypatch.setattr(grouped.index, "screen", lambda *of: asked.append(of) or screen(*of))
+    screen = Mock(wraps=grouped.index.screen)
+    monkeypatch.setattr(grouped.index, "screen", screen)
     monkeypatch.setattr("firth.paper.origin._BLOCK", 1)
     list(grouped.profiles(PAIRS))
     sentences = sorted({sentence for pair in PAIRS for sentence in pair})
-    assert [list(texts) for texts, _ in asked] == [sentences]
+    screen.assert_called_once_with(sentences, grouped.candidates.chunks)
     for sentence in sentences:
         (one,), (other,) = (o.candidates.shortlists([sentence]) for o in (alone, grouped))
         assert one.tobytes() == other.tobytes()

@@ -120,7 +120,7 @@ class _Training:
 
         def learned() -> Ints:
             positions = corpus.positions()
-            return positions[self.store.sizes(positions).min(axis=1) > 0]
+            return positions[np.flatnonzero(self.store.sizes(positions).min(axis=1))]
 
         self.learned = shared(scratch / "learned.npy", learned)
         if not len(self.learned):
