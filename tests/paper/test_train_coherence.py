@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -33,8 +34,12 @@ def positions_of(lengths: list[int], window: int = 1) -> Positions:
     """Return all inner sentences of documents of these lengths."""
     bounds = np.concatenate(([0], np.cumsum(lengths)))
     parts = [np.arange(a + 1, b - 1) for a, b in pairwise(bounds)]
-    documents = np.repeat(np.arange(len(lengths)), [len(part) for part in parts])
-    return Positions(np.concatenate(parts).astype(np.int64), documents, window)
+    return Positions(np.concatenate(parts).astype(np.int64), bounds, window)
+
+
+def source_of(positions: Positions, size: int, seed: int) -> BatchSource:
+    """Return a source of groups of 8 that finds no file of another."""
+    return BatchSource(positions, size, 8, seed, Path(mkdtemp()))
 
 
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=6)
@@ -47,10 +52,12 @@ def test_batches_depend_on_seed_and_step_alone(lengths: list[int], step: int, si
     positions = positions_of(lengths)
     if not len(positions):
         return
-    used, fresh = BatchSource(positions, size, 8, 5), BatchSource(positions, size, 8, 5)
+    used, fresh = source_of(positions, size, 5), source_of(positions, size, 5)
     batch = [used(other) for other in (step + 3, 0, step)][-1]
     assert batch.sentences.tolist() == fresh(step).sentences.tolist()
     assert batch.documents.tolist() == fresh(step).documents.tolist()
+    mapped = BatchSource(positions, size, 8, 5, used.scratch)  # Reads the file of `used`.
+    assert mapped(step).sentences.tolist() == batch.sentences.tolist()
     assert len(batch) >= size
 
 
@@ -58,7 +65,7 @@ def test_a_pass_deals_every_position_once() -> None:
     """In random order, without repetition; another seed deals another order."""
     positions = positions_of([34] * 8)
     dealt = [
-        np.concatenate([BatchSource(positions, 64, 8, seed)(s).sentences for s in range(4)])
+        np.concatenate([source_of(positions, 64, seed)(s).sentences for s in range(4)])
         for seed in (3, 4)
     ]
     for order in dealt:
@@ -69,7 +76,7 @@ def test_a_pass_deals_every_position_once() -> None:
 
 def test_negatives_of_a_batch() -> None:
     """Centers of the position's document and of others are negatives; its neighbors are none."""
-    batch = BatchSource(positions_of([30, 40, 50, 60]), 64, 8, 3)(0)
+    batch = source_of(positions_of([30, 40, 50, 60]), 64, 3)(0)
     document = np.searchsorted(np.cumsum([0, 30, 40, 50, 60]), batch.sentences, side="right")
     together = document[:, None] == document
     near = np.abs(batch.sentences[:, None] - batch.sentences) <= 1

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ def test_an_epoch_takes_each_position_once_within_the_budget(
 ) -> None:
     """Batches follow from the step alone, tile the positions in each epoch, and keep the budget."""
     positions, longest = np.arange(len(lengths)) + 100, np.array(lengths)
-    plan = BatchPlan(positions, longest, budget, seed=3)
+    plan = BatchPlan(positions, longest, budget, 3, Path(mkdtemp()))
     for epoch in range(2):
         steps = range(epoch * plan.batches, (epoch + 1) * plan.batches)
         batches = [plan.positions(step) for step in steps]
@@ -130,7 +131,7 @@ def test_an_epoch_takes_each_position_once_within_the_budget(
         for batch in batches:
             size = 3 * len(batch) * longest[batch - 100].max()
             assert len(batch) == 1 or size <= budget
-    again = BatchPlan(positions, longest, budget, seed=3)
+    again = BatchPlan(positions, longest, budget, 3, Path(mkdtemp()))
     step = plan.batches + plan.batches // 2
     np.testing.assert_array_equal(again.positions(step), plan.positions(step))
 

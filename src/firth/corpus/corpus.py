@@ -72,10 +72,9 @@ class Corpus:
         note_opened(self._store, lambda: damage(self._store), again)
         if self._meta("next_key", None) is None:
             raise missing_corpus(path)
-        rows = self._ask(
-            f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
-        )
-        table = np.array(rows, np.int64).reshape(-1, 2)
+        query = f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
+        with translated_errors(self._store):
+            table = np.fromiter(self._database.execute(query), np.dtype((np.int64, 2)))
         self.keys: Ints = np.ascontiguousarray(table[:, 0])
         self.document_bounds: Ints = np.concatenate(([0], np.cumsum(table[:, 1])))
 
@@ -102,19 +101,15 @@ class Corpus:
         with self._lock, translated_errors(self._store):
             return self._database.execute(query, values).fetchall()
 
-    def _column(self, column: str) -> list[Any]:
-        """Return a column of the documents in order; documents that came later are ignored."""
-        if not len(self.keys):
-            return []
-        rows = self._ask(
-            f"SELECT key, {column} FROM documents WHERE key <= ? ORDER BY key",
-            (int(self.keys[-1]),),
-        )
-        keys = np.array([key for key, _ in rows], np.int64)
-        at = np.minimum(np.searchsorted(keys, self.keys), len(keys) - 1)
-        if not len(keys) or (keys[at] != self.keys).any():
-            raise self._changed()
-        return [rows[place][1] for place in at.tolist()]
+    def _column(self, column: str) -> Iterator[Any]:
+        """Yield a column of the documents in order; documents that came later are ignored."""
+        query = f"SELECT key, {column} FROM documents WHERE key BETWEEN ? AND ?"
+        for first in range(0, len(self.keys), BATCH):
+            keys = self.keys[first : first + BATCH].tolist()
+            rows = dict(self._ask(query, (keys[0], keys[-1])))
+            if not rows.keys() >= set(keys):
+                raise self._changed()
+            yield from map(rows.__getitem__, keys)
 
     def _changed(self) -> InputError:
         return InputError(
@@ -186,12 +181,15 @@ class Corpus:
     @cached_property
     def word_counts(self) -> npt.NDArray[np.int32]:
         """Words of each sentence, int32, (n_sentences,)."""
-        return np.frombuffer(b"".join(self._column("counts")), "<u2").astype(np.int32)
+        counts = np.empty(len(self), np.int32)
+        for start, blob in zip(self.document_bounds.tolist(), self._column("counts"), strict=False):
+            counts[start : start + len(blob) // 2] = np.frombuffer(blob, "<u2")
+        return counts
 
     @cached_property
     def paragraph_bounds(self) -> Ints:
         """int64, (n_paragraphs+1,): paragraph p is sentences[bounds[p]:bounds[p+1]]."""
-        blobs = self._column("paragraphs")
+        blobs = list(self._column("paragraphs"))
         ends = np.frombuffer(b"".join(blobs), "<u4").astype(np.int64)
         counts = np.array([len(blob) // 4 for blob in blobs], np.int64)
         return np.concatenate(([0], ends + np.repeat(self.document_bounds[:-1], counts)))
@@ -229,23 +227,24 @@ class Corpus:
 
     def positions(self) -> Ints:
         """Return the usual sentences that have a neighbor on each side, ascending."""
-        usual = self.usual_sentences()
-        ends = np.concatenate((self.document_bounds[:-1], self.document_bounds[1:] - 1))
-        return usual[~np.isin(usual, ends)]
+        (low, high), inner = self._limits, np.ones(len(self) + 1, np.bool_)
+        inner[self.document_bounds] = inner[self.document_bounds - 1] = False
+        counts = self.word_counts
+        return np.flatnonzero(inner[:-1] & (counts >= low) & (counts <= high))
 
     # --- Documents ---
 
     def document_ids(self) -> list[str]:
         """Return the ids of all documents."""
-        return self._column("id")
+        return list(self._column("id"))
 
     def document_titles(self) -> list[str]:
         """Return the titles of all documents; "" where there is none."""
-        return self._column("title")
+        return list(self._column("title"))
 
     def document_dates(self) -> list[str]:
         """Return the dates of all documents (ISO 8601); "" where there is none."""
-        return self._column("date")
+        return list(self._column("date"))
 
     def document(self, d: int) -> Document:
         """Return what is known of document `d`; its text is left empty."""
@@ -259,7 +258,7 @@ class Corpus:
 
     def source_numbers(self) -> npt.NDArray[np.int32]:
         """Return the number of each document's file, in the order of the files' names."""
-        return np.unique(self._column("source"), return_inverse=True)[1].astype(np.int32)
+        return np.unique(list(self._column("source")), return_inverse=True)[1].astype(np.int32)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:

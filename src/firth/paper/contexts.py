@@ -1,8 +1,7 @@
 """Context sets C_s: screen the corpus, rank by coherence, choose greedily by Eq. 3 (§3.3, §5.4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,9 +12,11 @@ from firth.paper.retrieve import ChunkIndex
 from firth.paper.settings import ContextSettings, Weights
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
-from firth.text.types import Floats, Ints, Singles, ranges
+from firth.text.types import Floats, Ints, Singles, TextPair, ranges
 from firth.text.words import jaccard, normal_form, words
 
+GROUP = 1_024
+"""Pairs whose sentences are screened at once: the index is read once for all."""
 MAX_JACCARD = 0.5
 """Sentences before two contexts of a set are less similar than this (§3.3)."""
 
@@ -24,20 +25,24 @@ MAX_JACCARD = 0.5
 class Candidates:
     """Makes shortlists of positions: by TF-IDF and coherence, or at random.
 
-    `chunks` are screened for a sentence. `seed` decides random positions, with the sentence.
+    `positions` are all those of the corpus, ascending, and may be memory-mapped. `chunks` are
+    screened for a sentence. `seed` decides random positions, with the sentence.
     """
 
-    corpus: Corpus
+    positions: Ints
     index: ChunkIndex
     coherence: Coherence
     settings: ContextSettings
     chunks: int
     seed: int
+    known: dict[str, Ints] = field(default_factory=dict, repr=False)
 
-    @cached_property
-    def positions(self) -> Ints:
-        """All positions of the corpus, ascending."""
-        return self.corpus.positions()
+    def ahead(self, pairs: Sequence[TextPair]) -> None:
+        """Make the shortlists of the sentences of a group of pairs; `shortlists` then has them."""
+        sentences = sorted({sentence for pair in pairs for sentence in pair})
+        lists = self.shortlists(sentences)
+        self.known.clear()
+        self.known.update(zip(sentences, lists, strict=True))
 
     def shortlists(self, sentences: Sequence[str]) -> list[Ints]:
         """Return at most `shortlist` distinct positions for each sentence, the best first.
@@ -47,6 +52,8 @@ class Candidates:
         Raises:
             InputError: The corpus has no context at all.
         """
+        if self.known.keys() >= set(sentences):
+            return [self.known[sentence] for sentence in sentences]
         positions = self.positions
         if not len(positions):
             raise InputError(
@@ -55,11 +62,10 @@ class Candidates:
             )
         lists = [np.empty(0, np.int64) for _ in sentences]
         if self.settings.selection != "random":
-            # Positions of chunk k are positions[first[k]:first[k + 1]].
-            first = np.searchsorted(positions, self.index.bounds)
             for place, one in enumerate(self.index.screen(sentences, self.chunks)):
-                counts = first[one.chunks + 1] - first[one.chunks]
-                lists[place] = positions[ranges(first[one.chunks], counts)]
+                first = np.searchsorted(positions, self.index.bounds[one.chunks])
+                counts = np.searchsorted(positions, self.index.bounds[one.chunks + 1]) - first
+                lists[place] = positions[ranges(first, counts)]
                 if self.settings.selection == "two-step":
                     similar, chunks = np.repeat(one.scores, counts), np.repeat(one.chunks, counts)
                     (vector,) = self.coherence.encode([sentences[place]])
@@ -91,7 +97,9 @@ class Candidates:
         if missing <= 0:
             return chosen
         rng = np.random.default_rng(derive_seed(self.seed, "slots", normal_form(sentence)))
-        drawn = rng.choice(self.positions, size=missing + len(chosen), replace=False)
+        # An index is drawn: a draw from the array would read all of it.
+        drawn = rng.choice(len(self.positions), size=missing + len(chosen), replace=False)
+        drawn = self.positions[drawn]
         return np.concatenate((chosen, drawn[~np.isin(drawn, chosen)][:missing]))
 
 

@@ -22,7 +22,7 @@ from firth.paper.settings import HarvestSettings, PaperSettings
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
-from firth.run.files import write_text
+from firth.run.files import mapped, write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
@@ -90,11 +90,14 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
+        positions = workspace / SCRATCH / "positions.npy"
+        mapped(positions, Corpus.open(seen).positions)
+        work = _Scoring(seen, chosen, positions.resolve())
         left = [(s, file) for s, file in zip(shards, files, strict=True) if not file.is_file()]
         bar = Progress(len(shards), "Scoring pairs")
         with bar:
             bar.advance(len(shards) - len(left))
-            scored = (executor or Local()).map(_Scoring(seen, chosen), (shard for shard, _ in left))
+            scored = (executor or Local()).map(work, (shard for shard, _ in left))
             for (_, file), lines in zip(left, scored, strict=True):
                 write_text(file, lines)
                 bar.advance()
@@ -126,10 +129,11 @@ class _Scoring:
 
     run: Run
     settings: HarvestSettings
+    positions: Path
 
     def open(self) -> Callable[[Shard], str]:
-        corpus, origin, settings = Corpus.open(self.run), Origin.open(self.run), self.settings
-        seed, language = self.run.settings.seed, corpus.language
+        origin, settings = Origin.open(self.run, self.positions), self.settings
+        corpus, seed, language = origin.corpus, self.run.settings.seed, origin.corpus.language
 
         def score(shard: Shard) -> str:
             texts = corpus.texts(shard.sentences)

@@ -8,7 +8,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.paper.coherence import COHERENCE, Coherence
-from firth.paper.contexts import Candidates, choose
+from firth.paper.contexts import GROUP, Candidates, choose
 from firth.paper.fits import TERMS, ContextFit, ContextSet, PairProfile, Terms, contributions
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.settings import PaperSettings
@@ -17,6 +17,7 @@ from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import GENERATOR, open_generator, train_generator
 from firth.run.console import Progress
 from firth.run.errors import InputError
+from firth.run.files import open_mapped
 from firth.run.run import Run
 from firth.run.stage import Outcome
 from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, parts_of
@@ -26,7 +27,7 @@ from firth.train.loop import first
 READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
 """The stages that Origin reads."""
 _BLOCK = 64
-"""Sentences whose context sets are built together, and pairs that are scored together."""
+"""Pairs that are scored together; it divides `GROUP`."""
 
 
 def build_origin(run: Run) -> dict[str, Outcome]:
@@ -53,16 +54,24 @@ class Origin:
         generator: Generator,
         settings: PaperSettings,
         seed: int,
+        positions: Path | None = None,
     ) -> None:
         self.corpus, self.index, self.settings = corpus, index, settings
         self.context_fit = ContextFit(corpus, coherence, generator, settings.fits, settings.window)
         self.candidates = Candidates(
-            corpus, index, coherence, settings.contexts, settings.retrieve.chunks, seed
+            corpus.positions() if positions is None else open_mapped(positions),
+            index,
+            coherence,
+            settings.contexts,
+            settings.retrieve.chunks,
+            seed,
         )
 
     @classmethod
-    def open(cls, run: str | Path | Run) -> "Origin":
+    def open(cls, run: str | Path | Run, positions: Path | None = None) -> "Origin":
         """Open a run whose index, coherence model and generator are built.
+
+        `positions` is a file of those of the corpus (.npy), which processes then share.
 
         Raises:
             InputError: There is no such run, or its corpus has changed since.
@@ -78,7 +87,7 @@ class Origin:
                 )
         settings = run.wing("paper", PaperSettings)
         models = ChunkIndex.open(run), Coherence.open(run), open_generator(run)
-        return cls(corpus, *models, settings, run.settings.seed)
+        return cls(corpus, *models, settings, run.settings.seed, positions)
 
     @property
     def name(self) -> str:
@@ -115,6 +124,8 @@ class Origin:
         with bar:
             for start in range(0, len(pairs), _BLOCK):
                 block = pairs[start : start + _BLOCK]
+                if start % GROUP == 0:
+                    self.candidates.ahead(pairs[start : start + GROUP])
                 # Sorted, so that swapping the sentences of a pair changes no batch, and no bit.
                 new = sorted({sentence for pair in block for sentence in pair} - sets.keys())
                 if new:

@@ -257,21 +257,23 @@ class ChunkIndex:
     def screen(self, sentences: Sequence[str], n: int) -> list[Screened]:
         """Return the `n` chunks of highest TF-IDF cosine with each sentence.
 
+        Each shard is read once; memory holds 12 bytes for each sentence and chunk of the result.
         Chunks that share no n-gram with it are left out, so that a result may be shorter, or empty.
         """
         if n < 1:
             raise ValueError(f"n is {n}; it must be 1 at least")
         widest = max((shard.postings.shape[1] for shard in self._shards), default=1)
         batch = max(1, PRODUCTS_AT_ONCE // widest)
-        screened: list[Screened] = []
-        for start in range(0, len(sentences), batch):
-            counts = count_ngrams(sentences[start : start + batch], self._bits)
-            queries = weigh(counts, self._idf)
-            nearest = [_nearest(queries, shard, n) for shard in self._shards]
-            for parts in zip(*nearest, strict=True):
-                chunks = np.concatenate([one.chunks for one in parts])
-                screened.append(_best(chunks, np.concatenate([one.scores for one in parts]), n))
-        return screened
+        queries = weigh(count_ngrams(sentences, self._bits), self._idf)
+        best = [Screened(np.empty(0, np.int64), np.empty(0, np.float32))] * len(sentences)
+        for shard in self._shards:
+            for start in range(0, len(sentences), batch):
+                nearest = _nearest(queries[start : start + batch], shard, n)
+                for place, more in enumerate(nearest, start):
+                    both = best[place], more
+                    chunks = np.concatenate([one.chunks for one in both])
+                    best[place] = _best(chunks, np.concatenate([one.scores for one in both]), n)
+        return best
 
 
 def _nearest(queries: csr_matrix, shard: Shard, n: int) -> list[Screened]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Context
-from firth.run.files import write_atomically
+from firth.run.files import mapped, open_mapped
 from firth.text.types import Ints, Singles
 
 Tokens = tuple[int, ...]
@@ -70,11 +70,10 @@ class TokenTable:
                     rows = encode(texts)
                     counts.append(np.array([len(row) for row in rows], np.int64))
                     np.fromiter(chain.from_iterable(rows), np.int32).tofile(file)
-            with write_atomically(ends) as partial, partial.open("wb") as file:
-                np.save(file, np.cumsum(np.concatenate(counts)))
+            mapped(ends, lambda: np.cumsum(np.concatenate(counts)))
         empty = flat.stat().st_size == 0
         tokens = np.zeros(0, np.int32) if empty else np.memmap(flat, np.int32, mode="r")
-        return cls(tokens, np.load(ends, mmap_mode="r"))
+        return cls(tokens, open_mapped(ends))
 
     def __len__(self) -> int:
         return len(self.bounds) - 1

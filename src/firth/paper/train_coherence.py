@@ -35,7 +35,7 @@ from firth.paper.settings import PaperSettings
 from firth.paper.tokens import TokenTable
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
-from firth.run.files import create_mapped, read_json, write_json
+from firth.run.files import create_mapped, mapped, open_mapped, read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
@@ -122,11 +122,19 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
 
             return in_parts(some, len(sentences), config.micro_batches)
 
-        positions = Positions.of(corpus, shape.window)
+        positions = Positions(
+            shared(scratch / "positions.npy", corpus.positions),
+            corpus.document_bounds,
+            shape.window,
+        )
         check_positions(positions)
+        source = BatchSource(
+            positions, config.batch, _PER_DOCUMENT, derive_seed(seed, "batches"), agreed(scratch)
+        )
+        first(lambda: source(0))
         history = train(
             model,
-            BatchSource(positions, config.batch, _PER_DOCUMENT, derive_seed(seed, "batches")),
+            source,
             lambda batch: batch_loss(model, read, batch, corpus.document_bounds),
             schedule,
             scratch,
@@ -148,6 +156,13 @@ def shared_table(corpus: Corpus, encode: Tokens, scratch: Path) -> TokenTable:
     scratch = agreed(scratch)
     first(lambda: TokenTable.stored(corpus.batches(), encode, scratch))
     return TokenTable.stored((), encode, scratch)
+
+
+def shared(path: Path, make: Callable[[], Ints]) -> Ints:
+    """Return an array that process 0 makes and all map; its file is kept for interrupted calls."""
+    path = agreed(path)
+    first(lambda: mapped(path, make))
+    return open_mapped(path)
 
 
 def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path) -> None:
@@ -175,34 +190,34 @@ def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scrat
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions in the corpus to learn from, with the document of each; sentences ascend.
+    """Positions in the corpus to learn from; sentences ascend, `bounds` are those of documents.
 
     Negatives are centers of others, so that nothing can be learned from a sentence alone.
     """
 
     sentences: Ints
-    documents: Ints
+    bounds: Ints
     window: int
 
-    @classmethod
-    def of(cls, corpus: Corpus, window: int) -> "Positions":
-        """Return all positions of a corpus."""
-        sentences = corpus.positions()
-        return cls(sentences, corpus.document_of(sentences), window)
+    @property
+    def documents(self) -> Ints:
+        """The document of each position."""
+        return np.searchsorted(self.bounds, self.sentences, side="right") - 1
 
     def __len__(self) -> int:
         return len(self.sentences)
 
     def __getitem__(self, part: Mask | Ints) -> "Positions":
         """Return the positions of a mask, or of indices."""
-        return Positions(self.sentences[part], self.documents[part], self.window)
+        return Positions(self.sentences[part], self.bounds, self.window)
 
 
 def check_positions(positions: Positions) -> None:
     """Raise `InputError` where positions offer no negative example."""
-    sentences, documents = positions.sentences, positions.documents
-    if len(positions) and (documents[0] != documents[-1] or np.ptp(sentences) > positions.window):
-        return
+    if len(positions):
+        ends = positions[np.array([0, -1])]
+        if np.ptp(ends.documents) or np.ptp(ends.sentences) > positions.window:
+            return
     raise InputError(
         f"The corpus has {len(positions)} positions, too few to learn coherence from. A position "
         "is a sentence of corpus.min_words to corpus.max_words words with a neighbor on each side "
@@ -213,14 +228,17 @@ def check_positions(positions: Positions) -> None:
 class BatchSource:
     """Returns the batch of each training step, a function of seed and step alone.
 
-    A batch holds groups of `group` positions from one document each. A pass deals all positions.
+    A batch holds groups of `group` positions from one document each. A pass deals all positions;
+    its order is a file of `scratch`, which processes share.
     """
 
-    def __init__(self, positions: Positions, size: int, group: int, seed: int) -> None:
-        self._positions, self._seed = positions, seed
+    def __init__(
+        self, positions: Positions, size: int, group: int, seed: int, scratch: Path
+    ) -> None:
+        self._positions, self._seed, self.scratch = positions, seed, scratch
+        self._dealt = lru_cache(maxsize=2)(self._deal)
         self._group = min(group, len(positions))
         self._groups = -(-size // self._group)
-        self._dealt = lru_cache(maxsize=2)(self._deal)
 
     def __call__(self, step: int) -> Positions:
         """Return the batch of a step, counted from 0."""
@@ -231,12 +249,16 @@ class BatchSource:
 
     def _deal(self, number: int) -> Ints:
         """Return the groups of one pass, (groups, group); the few left over wait for the next."""
-        n = len(self._positions)
-        rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
-        shuffled = np.lexsort((rng.random(n), self._positions.documents))
-        # A random start, so that other groups straddle two documents in each pass.
-        shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
-        return rng.permutation(shuffled.reshape(-1, self._group))
+
+        def dealt() -> Ints:
+            n = len(self._positions)
+            rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
+            shuffled = np.lexsort((rng.random(n), self._positions.documents))
+            # A random start, so that other groups straddle two documents in each pass.
+            shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
+            return rng.permutation(shuffled.reshape(-1, self._group))
+
+        return mapped(self.scratch / f"pass-{number}.npy", dealt)
 
 
 def negatives(batch: Positions) -> tuple[Mask, Mask]:
@@ -295,7 +317,7 @@ def held_out_figures(
     as negatives. Positives have half of the weight; `accuracy` and `held_out_loss` are means over
     both kinds of negatives. Chance is 0.5 and 0.693. No position gives no figure.
     """
-    positions = Positions.of(corpus, window)
+    positions = Positions(corpus.positions(), corpus.document_bounds, window)
     order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(positions))
     chosen = positions[np.sort(order[:_TESTED])]
     if not len(chosen):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,15 @@ from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq
 from firth.paper.settings import GeneratorSettings, PaperSettings
 from firth.paper.tokens import Generator, PartReader, Role, Triple, cut
-from firth.paper.train_coherence import corpus_inputs, shared_table
+from firth.paper.train_coherence import corpus_inputs, shared, shared_table
 from firth.paper.transformer import ContextTransformer, Shape, mixture_loss
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_atomically, write_json
+from firth.run.files import mapped, read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Ints, ranges
-from firth.train.loop import History, Schedule, build_together, rank, train
+from firth.train.loop import History, Schedule, agreed, build_together, first, rank, train
 
 GENERATOR = Stage("paper/generator", 1, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
@@ -115,8 +116,13 @@ class _Training:
         reader = self.reader = CorpusPartReader(self.tokenizer, config.max_tokens)
         corpus = Corpus.open(run)
         self.store = TokenizedCorpus(corpus, reader, settings.window, workspace / SCRATCH)
-        positions = corpus.positions()
-        self.learned = positions[self.store.sizes(positions).min(axis=1) > 0]
+        scratch = workspace / SCRATCH
+
+        def learned() -> Ints:
+            positions = corpus.positions()
+            return positions[np.flatnonzero(self.store.sizes(positions).min(axis=1))]
+
+        self.learned = shared(scratch / "learned.npy", learned)
         if not len(self.learned):
             raise InputError(
                 "The corpus has no sentence with a neighbor on each side, so a generator has "
@@ -129,8 +135,13 @@ class _Training:
         self.held_out = reader.triples(held_out.texts(some), contexts, pairs)
         sizes = {name: getattr(config, name) for name in _SIZES}
         self.shape = Shape(vocabulary=self.tokenizer.get_vocab_size(), **sizes)
-        longest = self.store.sizes(self.learned).max(axis=1)
-        self.plan = BatchPlan(self.learned, longest, config.batch_tokens, self.seed)
+        longest = shared(
+            scratch / "longest.npy", lambda: self.store.sizes(self.learned).max(axis=1)
+        )
+        self.plan = BatchPlan(
+            self.learned, longest, config.batch_tokens, self.seed, agreed(scratch)
+        )
+        first(lambda: self.plan.positions(0))
 
     def run(self) -> dict[str, Any]:
         """Train, save, and return sizes and the held-out losses of each term."""
@@ -227,9 +238,13 @@ class TokenizedCorpus:
             for a, b, c, d in self._edges(positions).tolist()
         ]
 
-    def sizes(self, positions: Ints) -> Ints:
+    def sizes(self, positions: Ints) -> npt.NDArray[np.int32]:
         """Return the tokens of the three parts of each position, `max_tokens` at most: (n, 3)."""
-        sizes: Ints = np.minimum(np.diff(self._edges(positions), axis=1), self._most)
+        sizes = np.empty((len(positions), 3), np.int32)
+        for start in range(0, len(positions), _COUNTED):
+            part = slice(start, start + _COUNTED)
+            edges = self._edges(positions[part])
+            sizes[part] = np.minimum(np.diff(edges, axis=1), self._most)
         return sizes
 
     def counts(self, sentences: Ints) -> Ints:
@@ -244,17 +259,21 @@ class BatchPlan:
 
     In each epoch positions are shuffled, sorted by their longest part, cut into batches of
     `batch_tokens` with padding, and taken in random order. The sizes of the batches do not change.
+    The order of an epoch is a file of `scratch`, which processes share.
     """
 
-    def __init__(self, positions: Ints, longest: Ints, batch_tokens: int, seed: int) -> None:
+    def __init__(
+        self, positions: Ints, longest: Ints, batch_tokens: int, seed: int, scratch: Path
+    ) -> None:
         self._positions, self._longest, self._seed = positions, longest, seed
+        self._scratch = scratch
         self._cuts = [0]
         ordered = np.sort(longest, kind="stable")[::-1]
         while self._cuts[-1] < len(ordered):
             begin = self._cuts[-1]
             size = max(1, batch_tokens // (3 * max(1, int(ordered[begin]))))
             self._cuts.append(min(begin + size, len(ordered)))
-        self._epoch, self._order, self._turn = -1, positions[:0], positions[:0]
+        self._dealt = lru_cache(maxsize=2)(self._deal)
 
     @property
     def batches(self) -> int:
@@ -264,14 +283,20 @@ class BatchPlan:
     def positions(self, number: int) -> Ints:
         """Return the sentence numbers of a batch, counted from 0."""
         epoch, turn = divmod(number, self.batches)
-        if epoch != self._epoch:
+        order, turns = np.split(self._dealt(epoch), [len(self._positions)])
+        begin, end = self._cuts[turns[turn]], self._cuts[turns[turn] + 1]
+        return self._positions[order[begin:end]]
+
+    def _deal(self, epoch: int) -> Ints:
+        """Return the order of the positions in an epoch, and then that of the batches."""
+
+        def dealt() -> Ints:
             rng = np.random.default_rng(derive_seed(self._seed, "generator", "epoch", epoch))
             shuffled = rng.permutation(len(self._positions))
-            self._order = shuffled[np.argsort(-self._longest[shuffled], kind="stable")]
-            self._turn = rng.permutation(self.batches)
-            self._epoch = epoch
-        begin, end = self._cuts[self._turn[turn]], self._cuts[self._turn[turn] + 1]
-        return self._positions[self._order[begin:end]]
+            order = shuffled[np.argsort(-self._longest[shuffled], kind="stable")]
+            return np.concatenate((order, rng.permutation(self.batches)))
+
+        return mapped(self._scratch / f"epoch-{epoch}.npy", dealt)
 
 
 def drop(n: int, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
