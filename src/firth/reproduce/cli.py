@@ -22,7 +22,7 @@ def list_tables(as_json: AsJson = False) -> None:
 
     tables = [[name, title] for name, (title, _) in TABLES.items()]
     baselines = [
-        [f"baseline:{name}{'@RUN' if one.learn else ''}", one.summary]
+        [f"baseline:{name}{'@RUN' if one.has_run else ''}", one.summary]
         for name, one in BASELINES.items()
     ]
     lines = [table([["table", "shows"], *tables]), "",

@@ -6,8 +6,8 @@ The ablations and sweeps of the papers change a value here or in the section `pa
 from firth.run.settings import Count, Positive, Section
 
 
-class VectorSettings(Section):
-    """Word vectors by skip-gram and CBOW (Mikolov et al. 2013); a sentence is their mean."""
+class BagSettings(Section):
+    """Word vectors whose sum is a sentence, such as those of latent semantic indexing."""
 
     stemmed: bool = False
     """Whether words are reduced to their stems."""
@@ -16,6 +16,11 @@ class VectorSettings(Section):
     vocabulary: Count = 100_000
     """Most frequent words that are kept."""
     dimensions: Count = 100
+
+
+class VectorSettings(BagSettings):
+    """Word vectors by skip-gram and CBOW (Mikolov et al. 2013)."""
+
     epochs: Count = 5
     window: Count = 5
     """Words on each side that are predicted."""
@@ -68,13 +73,14 @@ class TableSettings(Section):
 class ReproduceSettings(Section):
     """All settings of the wing. `tables` is no input of a trained baseline."""
 
+    lsi: BagSettings = BagSettings()
     skip_gram: VectorSettings = VectorSettings()
     cbow: VectorSettings = VectorSettings()
     cbos: NeighborSettings = NeighborSettings()
     siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
     tables: TableSettings = TableSettings()
 
-    def of(self, baseline: str) -> VectorSettings:
+    def of(self, baseline: str) -> BagSettings:
         """Return the settings of a trained baseline, such as `skip-gram`."""
-        section: VectorSettings = getattr(self, baseline.replace("-", "_"))
+        section: BagSettings = getattr(self, baseline.replace("-", "_"))
         return section
