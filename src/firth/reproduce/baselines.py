@@ -226,7 +226,7 @@ def _learn_lsi(
 
     n, words = len(sentences), len(sentences.vocabulary)
     cells = np.ones(len(sentences.pieces), np.float32), sentences.pieces, sentences.bounds
-    counts = csr_matrix(cells, (n, words))
+    counts = csr_matrix(cells, (n, words), copy=True)
     counts.sum_duplicates()
     idf = np.log((1 + n) / (1 + np.bincount(counts.indices, minlength=words)))
     weighted = counts @ diags(idf)

@@ -24,8 +24,9 @@ _PAIRS = 512
 class Bm25Pairs:
     """BM25 over stems (Robertson et al. 1995), the mean of both directions; at least 0.
 
-    Each text is the query once, and the other one is the document. A stem that the counts lack is
-    as rare as can be.
+    Each text is the query once, and the other one is the document. What a query scores is divided
+    by what it scores with itself, so that scores of different queries can be compared. A stem that
+    the counts lack is as rare as can be. A text without any stem has 0.
 
     Attributes:
         idf: How many sentences of a corpus have each stem.
@@ -46,8 +47,14 @@ class Bm25Pairs:
             weights = documents[document]
             return sum(n * weights.get(stem, 0.0) for stem, n in queries[query].items())
 
-        both = zip(left, right, strict=True)
-        return np.array([(directed(a, b) + directed(b, a)) / 2 for a, b in both], np.float64)
+        alone = [directed(text, text) or 1.0 for text in range(len(texts))]
+        return np.array(
+            [
+                (directed(a, b) / alone[a] + directed(b, a) / alone[b]) / 2
+                for a, b in zip(left, right, strict=True)
+            ],
+            dtype=np.float64,
+        )
 
     def _weights(self, counts: Counter[str]) -> dict[str, float]:
         saturation = K1 * (1 - B + B * counts.total() / self.mean_words)

@@ -7,20 +7,22 @@ from firth.run.settings import Count, Positive, Section
 
 
 class BagSettings(Section):
-    """Word vectors whose sum is a sentence, such as those of latent semantic indexing."""
+    """Latent semantic indexing (Deerwester et al. 1990): word vectors whose sum is a sentence."""
 
-    stemmed: bool = False
+    stemmed: bool = True
     """Whether words are reduced to their stems."""
     min_count: Count = 5
     """Rarer words are dropped."""
     vocabulary: Count = 100_000
     """Most frequent words that are kept."""
-    dimensions: Count = 100
+    dimensions: Count = 300
 
 
 class VectorSettings(BagSettings):
     """Word vectors by skip-gram and CBOW (Mikolov et al. 2013)."""
 
+    stemmed: bool = False
+    dimensions: Count = 100
     epochs: Count = 5
     window: Count = 5
     """Words on each side that are predicted."""
@@ -68,6 +70,8 @@ class TableSettings(Section):
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
     pairs: str = "str-2021"
     """Set or file of rated pairs that the tables of STR-2021 measure."""
+    triplets: str = "wiki-sections"
+    """Set or file of triplets that Table 4 of Sun et al. measures and learns from."""
 
 
 class ReproduceSettings(Section):
