@@ -1,5 +1,6 @@
 """Baselines by name, and CBOS: gradients, neighbors, and trainings that resume."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from firth.corpus.numbered import read_sentences
+from firth.encoders.words import build_words
 from firth.model import open_scorer
 from firth.reproduce import neighbors
 from firth.reproduce.averaged import WordBag, averaged
@@ -22,11 +24,13 @@ from firth.reproduce.neighbors import (
     cross_entropy,
     learn,
 )
+from firth.reproduce.related import Bm25Pairs, GreedyMatches, whitened
 from firth.reproduce.settings import NeighborSettings, ReproduceSettings
 from firth.run.errors import InputError
 from firth.run.files import write_arrays
 from firth.run.run import Run
 from firth.run.settings import WordSettings
+from firth.text.stems import Idf
 
 PAIRS = [
     ("The ship saw the boat.", "A boat left the harbor."),
@@ -35,7 +39,7 @@ PAIRS = [
     ("", "Zzz."),
 ]
 TEXTS = ["a ship, a boat.", "the storm!", "cow cow field", "", "nothing known"]
-CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos")
+CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos", "lsi")
 
 
 def test_averages_of_word_vectors() -> None:
@@ -67,6 +71,10 @@ def test_a_saved_bag_gives_the_same_scores(tmp_path: Path) -> None:
         ("cbos", "@RUN"),
         ("cbos=FILE", "without a source"),
         ("cbow+max", "takes no option"),
+        ("bm25", "@RUN"),
+        ("bm25=FILE", "without a source"),
+        ("whitening+cls", "takes no option"),
+        ("bertscore", "@RUN"),
     ],
 )
 def test_what_is_not_taken_is_refused(name: str, problem: str) -> None:
@@ -88,6 +96,57 @@ def test_a_baseline_is_trained_once_and_opened_by_name(run: Run, name: str) -> N
     assert scores[3] == 0
     assert np.ptp(scores[:3]) > 0
     assert (run.path / "config.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize("form", ["bm25", "whitening", "bertscore", "whitening=", "bertscore="])
+def test_scores_of_the_related_work(run: Run, tiny_bert: Path, form: str) -> None:
+    """They depend neither on the order of the texts nor on other pairs, and equal texts lead."""
+    build_words(run)
+    name = form.replace("=", f"={tiny_bert}")
+    scorer = open_scorer(f"baseline:{name}@{run.path}")
+    assert scorer.name == f"baseline:{name}"
+    scores = scorer.similarities(PAIRS)
+    turned = scorer.similarities([(b, a) for a, b in PAIRS])
+    alone = [float(scorer.similarities([pair])[0]) for pair in PAIRS]
+    np.testing.assert_allclose(turned, scores, atol=1e-6)
+    np.testing.assert_allclose(alone, scores, atol=1e-5)
+    assert np.isfinite(scores).all()
+    assert scores[2] == pytest.approx(1, abs=1e-5)
+    assert scores[:2].max() < 1
+    assert scorer.similarities([]).shape == (0,)
+
+
+def test_bm25_is_its_formula() -> None:
+    """Each text is the query once; a rare stem counts more, and a longer document less."""
+    scorer = Bm25Pairs("bm25", Idf({"ship": 3, "sea": 50}, 100, "porter"), mean_words=4)
+
+    def part(having: int, times: int, length: int) -> float:
+        rarity = math.log(1 + (100 - having + 0.5) / (having + 0.5))
+        return rarity * times * 2.5 / (times + 1.5 * (0.25 + 0.75 * length / 4))
+
+    one = part(3, 1, 3) / (part(3, 1, 2) + part(50, 1, 2))
+    two = part(3, 1, 2) / (part(3, 1, 3) + 2 * part(0, 2, 3))
+    assert scorer.similarities([("ship sea", "ship yak yaks")])[0] == pytest.approx((one + two) / 2)
+    rare, common = scorer.similarities([("ship sea", "ship yak"), ("ship sea", "sea yak")])
+    assert rare > common
+
+
+def test_whitened_vectors_are_uncorrelated() -> None:
+    """The sentences they were learned from get the identity as covariance; a constant is lost."""
+    rng = np.random.default_rng(2)
+    rows = np.c_[rng.standard_normal((500, 4)) @ rng.standard_normal((4, 4)) + 3, np.ones(500)]
+    named = {str(n): row for n, row in enumerate(rows)} | {"": np.zeros(5)}
+    encode = whitened(lambda texts: np.array([named[text] for text in texts]), list(named)[:-1])
+    np.testing.assert_allclose(np.cov(encode(list(named)[:-1]).T), np.eye(4), atol=1e-9)
+    assert not encode([""]).any()
+
+
+def test_bertscore_is_f1_of_best_cosines() -> None:
+    """Each token takes its best match; opposite tokens match as little as unrelated ones."""
+    states = {"one": np.eye(3)[:2], "two": np.array([[0.6, 0, 0.8], [0, -1, 0]]), "": np.eye(3)[:0]}
+    scorer = GreedyMatches("f1", lambda texts: [states[text] for text in texts])
+    scores = scorer.similarities([("one", "two"), ("one", "one"), ("one", ""), ("", "")])
+    assert scores.tolist() == pytest.approx([0.3, 1, 0, 0])
 
 
 def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:

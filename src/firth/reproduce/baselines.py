@@ -14,9 +14,25 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import WordSentences, read_sentences
+from firth.encoders.encoder import Encoder, PretrainedEncoder
 from firth.encoders.folder import PretrainedFiles
+from firth.encoders.pretrained import open_encoder, open_run_encoder, sample_sentences
+from firth.encoders.words import BagEncoder
+from firth.evaluation.baselines import idf_of_run
 from firth.reproduce.averaged import WordBag, averaged, glove
-from firth.reproduce.settings import NeighborSettings, ReproduceSettings, VectorSettings
+from firth.reproduce.related import (
+    Bm25Pairs,
+    GreedyMatches,
+    states_of_stems,
+    states_of_tokens,
+    whitened,
+)
+from firth.reproduce.settings import (
+    BagSettings,
+    NeighborSettings,
+    ReproduceSettings,
+    VectorSettings,
+)
 from firth.run.console import Progress
 from firth.run.errors import InputError, require
 from firth.run.files import fingerprint_value
@@ -31,10 +47,35 @@ Learn = Callable[[WordSentences, str, Any, int, Path], tuple[Singles, list[float
 them, (V, d), and the mean loss of each epoch, where it is known."""
 PREFIX = "baseline:"
 HUB = {"bert": "bert-base-uncased", "roberta": "roberta-base"}
-_NAME = re.compile(r"(?P<name>[a-z-]+)(?:=(?P<source>[^+]+))?(?:\+(?P<pool>[a-z-]+))?")
+_WHITENED = 10_000
+"""Sentences of the corpus that a whitening is learned from."""
+_NAME = re.compile(r"(?P<name>[a-z0-9-]+)(?:=(?P<source>[^+]+))?(?:\+(?P<pool>[a-z-]+))?")
 
 
 # --- Opening -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name says, `NAME[=SOURCE][+POOL][@RUN]`; "" and None are not said.
+
+    The title is the name without the run.
+    """
+
+    title: str
+    name: str
+    source: str
+    pool: str
+    given: Run | None
+
+    @property
+    def run(self) -> Run:
+        """The run; raise `InputError` where none is named."""
+        if self.given is None:
+            raise InputError(
+                f"{self.title}: it learns from a corpus. Name its run: {self.title}@RUN"
+            )
+        return self.given
 
 
 def open_baseline(name: str, run: Run | None) -> PairScorer | None:
@@ -42,38 +83,64 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
     parts = _NAME.fullmatch(name)
     if parts is None or parts["name"] not in BASELINES:
         return None
-    known, title = BASELINES[parts["name"]], f"{PREFIX}{name}"
-    source, pool = parts["source"] or "", parts["pool"] or ""
-    if pool and pool not in known.pools:
+    known = BASELINES[parts["name"]]
+    named = Named(PREFIX + name, parts["name"], parts["source"] or "", parts["pool"] or "", run)
+    if named.pool and named.pool not in known.pools:
         takes = ", ".join(f"+{each}" for each in known.pools) or "no option"
-        raise InputError(f"{title}: no option +{pool}. It takes {takes}")
-    if source and parts["name"] not in HUB:
-        raise InputError(f"{title}: write {PREFIX}{parts['name']} without a source")
-    if known.open is not None:
-        return CosineScorer(title, known.open(parts["name"], source, pool or "mean"))
-    if run is None:
-        raise InputError(
-            f"{title}: it learns from a corpus. Name the run that trained it: {title}@RUN"
-        )
-    return WordBag.load(run.folder(stage_of(parts["name"]))).scorer()
+        raise InputError(f"{named.title}: no option +{named.pool}. It takes {takes}")
+    if named.source and not known.has_source:
+        raise InputError(f"{named.title}: write {PREFIX}{named.name} without a source")
+    return known.open(named)
 
 
-def _glove(name: str, source: str, pool: str) -> Any:
-    return averaged(*glove(), pool)
+def _glove(named: Named) -> PairScorer:
+    return CosineScorer(named.title, averaged(*glove(), named.pool or "mean"))
 
 
-def _masked(name: str, source: str, pool: str) -> Any:
+def _masked(named: Named) -> PairScorer:
     from firth.encoders.transformer import TransformerEncoder
 
-    place = PretrainedFiles.find(source or HUB[name])
-    if pool != "max":
-        pooling: Any = pool
-        return TransformerEncoder(place, pooling).encode
+    place = PretrainedFiles.find(named.source or HUB[named.name])
+    if named.pool != "max":
+        pooling: Any = named.pool or "mean"
+        return CosineScorer(named.title, TransformerEncoder(place, pooling).encode)
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     encoder = TransformerEncoder(place, "cls")
     encoder.model[1] = Pooling(encoder.dimensions, "max")
-    return encoder.encode
+    return CosineScorer(named.title, encoder.encode)
+
+
+def _trained(named: Named) -> PairScorer:
+    return WordBag.load(named.run.folder(stage_of(named.name))).scorer()
+
+
+def _bm25(named: Named) -> PairScorer:
+    mean_words = float(Corpus.open(named.run).word_counts.mean())
+    return Bm25Pairs(named.title, idf_of_run(named.run), mean_words)
+
+
+def _whitening(named: Named) -> PairScorer:
+    encoder = _encoder(named)
+    encode = encoder.raw if isinstance(encoder, PretrainedEncoder) else encoder.encode
+    return CosineScorer(named.title, whitened(encode, sample_sentences(named.run, _WHITENED)))
+
+
+def _bertscore(named: Named) -> PairScorer:
+    encoder = _encoder(named)
+    if isinstance(encoder, BagEncoder):
+        return GreedyMatches(named.title, states_of_stems(encoder.space))
+    if isinstance(encoder, PretrainedEncoder) and encoder.token_states is not None:
+        return GreedyMatches(named.title, states_of_tokens(encoder.token_states))
+    raise InputError(
+        f"{named.title}: {encoder.name} has no vectors of tokens. Name a Transformer: "
+        f"{PREFIX}{named.name}=MODEL"
+    )
+
+
+def _encoder(named: Named) -> Encoder:
+    """Return the encoder that is named, else that of the run, whose word vectors may be one."""
+    return open_encoder(named.source) if named.source else open_run_encoder(named.run, "none")
 
 
 # --- Training ----------------------------------------------------------------------------------
@@ -150,6 +217,26 @@ def _learn_vectors(
     return np.stack([model.wv[word] for word in sentences.vocabulary]), []
 
 
+def _learn_lsi(
+    sentences: WordSentences, name: str, settings: BagSettings, seed: int, scratch: Path
+) -> tuple[Singles, list[float]]:
+    """Learn latent semantic indexing (Deerwester et al. 1990): an SVD of tf-idf of sentences."""
+    decomposition = require("sklearn.decomposition", "reproduce", f"The baseline {name}")
+    from scipy.sparse import csr_matrix, diags
+
+    n, words = len(sentences), len(sentences.vocabulary)
+    cells = np.ones(len(sentences.pieces), np.float32), sentences.pieces, sentences.bounds
+    counts = csr_matrix(cells, (n, words), copy=True)
+    counts.sum_duplicates()
+    idf = np.log((1 + n) / (1 + np.bincount(counts.indices, minlength=words)))
+    weighted = counts @ diags(idf)
+    lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    size = min(settings.dimensions, words, n)
+    svd = decomposition.TruncatedSVD(size, random_state=seed % 2**32)
+    svd.fit(diags(1 / np.maximum(lengths, 1e-9)) @ weighted)
+    return (idf[:, None] * svd.components_.T).astype(np.float32), []
+
+
 def _learn_from_neighbors(
     sentences: WordSentences, name: str, settings: NeighborSettings, seed: int, scratch: Path
 ) -> tuple[Singles, list[float]]:
@@ -161,25 +248,49 @@ def _learn_from_neighbors(
 
 @dataclass(frozen=True)
 class Baseline:
-    """An entry of the registry: it is either opened as it is, or learns from a run's corpus.
+    """An entry of the registry.
 
-    `open` returns a function from texts to vectors, by name, source and one of the pools.
+    Attributes:
+        open: Returns the scorer that a name means.
+        learn: Learns word vectors from a run's corpus; None where nothing is trained.
+        has_run: Whether it reads a run.
+        has_source: Whether a name may say which model it reads.
     """
 
     summary: str
-    open: Callable[[str, str, str], Any] | None = None
+    open: Callable[[Named], PairScorer]
     pools: tuple[str, ...] = ()
     learn: Learn | None = None
+    has_run: bool = False
+    has_source: bool = False
+
+
+def _bag(summary: str, learn: Learn) -> Baseline:
+    return Baseline(summary, _trained, learn=learn, has_run=True)
 
 
 _POOLS = ("mean", "max", "first-last", "cls")
 BASELINES: Mapping[str, Baseline] = {
     "glove": Baseline("averaged GloVe vectors (6B, 50-d)", _glove, ("mean", "max")),
-    "bert": Baseline("pooled BERT, not tuned; =FOLDER names another", _masked, _POOLS),
-    "roberta": Baseline("pooled RoBERTa, not tuned; =FOLDER names another", _masked, _POOLS),
-    "skip-gram": Baseline("mean of skip-gram word vectors", learn=_learn_vectors),
-    "cbow": Baseline("mean of CBOW word vectors", learn=_learn_vectors),
-    "siamese-cbow": Baseline("Siamese CBOW (Kenter et al. 2016)", learn=_learn_from_neighbors),
-    "cbos": Baseline("CBOS (Yuan & Zhang)", learn=_learn_from_neighbors),
-}
+    "bert": Baseline(
+        "pooled BERT, not tuned; =FOLDER names another", _masked, _POOLS, has_source=True
+    ),
+    "roberta": Baseline(
+        "pooled RoBERTa, not tuned; =FOLDER names another", _masked, _POOLS, has_source=True
+    ),
+    "bm25": Baseline("BM25 of stems, mean of both directions", _bm25, has_run=True),
+    "lsi": _bag("latent semantic indexing: SVD of tf-idf", _learn_lsi),
+    "whitening": Baseline(
+        "whitened vectors of the run's encoder; =MODEL names another", _whitening,
+        has_run=True, has_source=True,
+    ),
+    "bertscore": Baseline(
+        "greedy matches of the run's words; =MODEL takes its tokens", _bertscore,
+        has_run=True, has_source=True,
+    ),
+    "skip-gram": _bag("mean of skip-gram word vectors", _learn_vectors),
+    "cbow": _bag("mean of CBOW word vectors", _learn_vectors),
+    "siamese-cbow": _bag("Siamese CBOW (Kenter et al. 2016)", _learn_from_neighbors),
+    "cbos": _bag("CBOS (Yuan & Zhang)", _learn_from_neighbors),
+}  # fmt: skip
 """Baselines by name; the section of settings of a trained one is `reproduce.NAME`, with `_`."""

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Changes, Force, Out, Quiet, RunFolder, run_folder, show
+from firth.cli.options import (
+    AsJson,
+    Changes,
+    Force,
+    Out,
+    OutFile,
+    Quiet,
+    RunFolder,
+    run_folder,
+    show,
+)
 from firth.run.console import say, table
 
 app = typer.Typer(help="Repeat tables of the papers (extra reproduce).", no_args_is_help=True)
@@ -22,7 +32,7 @@ def list_tables(as_json: AsJson = False) -> None:
 
     tables = [[name, title] for name, (title, _) in TABLES.items()]
     baselines = [
-        [f"baseline:{name}{'@RUN' if one.learn else ''}", one.summary]
+        [f"baseline:{name}{'@RUN' if one.has_run else ''}", one.summary]
         for name, one in BASELINES.items()
     ]
     lines = [table([["table", "shows"], *tables]), "",
@@ -77,3 +87,21 @@ def train(
     outcome = build_baseline(opened, name)
     say(f"{opened.path / stage_of(name).name}: {'unchanged' if outcome.reused else 'trained'}")
     say(f"Score pairs with it: baseline:{name}@{opened.path}")
+
+
+@app.command("sections")
+def write_sections(
+    out: OutFile, run: RunFolder = None, force: Force = False, quiet: Quiet = False
+) -> None:
+    """Write triplets of sentences from the sections of a run's articles (Ein Dor et al. 2018).
+
+    Sections begin at lines such as == Title ==. The file is a set for evaluation and fine-tuning.
+    """
+    from firth.reproduce.sections import section_triplets
+    from firth.run.outputs import claim_output, write_rows
+    from firth.run.run import Run
+
+    claim_output(out, force)
+    triplets = section_triplets(Run.open(run_folder(run)))
+    write_rows(out, triplets, force)
+    say(f"{out}: {len(triplets):,} triplets")

@@ -6,15 +6,22 @@ The ablations and sweeps of the papers change a value here or in the section `pa
 from firth.run.settings import Count, Positive, Section
 
 
-class VectorSettings(Section):
-    """Word vectors by skip-gram and CBOW (Mikolov et al. 2013); a sentence is their mean."""
+class BagSettings(Section):
+    """Latent semantic indexing (Deerwester et al. 1990): word vectors whose sum is a sentence."""
 
-    stemmed: bool = False
+    stemmed: bool = True
     """Whether words are reduced to their stems."""
     min_count: Count = 5
     """Rarer words are dropped."""
     vocabulary: Count = 100_000
     """Most frequent words that are kept."""
+    dimensions: Count = 300
+
+
+class VectorSettings(BagSettings):
+    """Word vectors by skip-gram and CBOW (Mikolov et al. 2013)."""
+
+    stemmed: bool = False
     dimensions: Count = 100
     epochs: Count = 5
     window: Count = 5
@@ -63,18 +70,21 @@ class TableSettings(Section):
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
     pairs: str = "str-2021"
     """Set or file of rated pairs that the tables of STR-2021 measure."""
+    triplets: str = "wiki-sections"
+    """Set or file of triplets that Table 4 of Sun et al. measures and learns from."""
 
 
 class ReproduceSettings(Section):
     """All settings of the wing. `tables` is no input of a trained baseline."""
 
+    lsi: BagSettings = BagSettings()
     skip_gram: VectorSettings = VectorSettings()
     cbow: VectorSettings = VectorSettings()
     cbos: NeighborSettings = NeighborSettings()
     siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
     tables: TableSettings = TableSettings()
 
-    def of(self, baseline: str) -> VectorSettings:
+    def of(self, baseline: str) -> BagSettings:
         """Return the settings of a trained baseline, such as `skip-gram`."""
-        section: VectorSettings = getattr(self, baseline.replace("-", "_"))
+        section: BagSettings = getattr(self, baseline.replace("-", "_"))
         return section

@@ -21,6 +21,11 @@ from firth.text.types import Floats, PairScorer
 
 ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
+_LEARNED = {
+    "tf-idf": "tfidf", "BM25": "bm25", "LSI": "lsi", "whitening": "whitening",
+    "BERTScore": "bertscore",
+}  # fmt: skip
+"""Baselines that read the run's corpus: row → name."""
 _MEAN = "mean"
 _FEWEST = 8
 _REMARK = (
@@ -37,7 +42,8 @@ def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairSc
     run = request.given
     if run is None:
         return rows
-    rows |= {"tf-idf": f"baseline:tfidf@{run.path}", SCORER: str(run.path)}
+    rows |= {row: f"baseline:{name}@{run.path}" for row, name in _LEARNED.items()}
+    rows[SCORER] = str(run.path)
     if run.has(ENCODER):
         rows[OWN_ENCODER] = str(run.folder(ENCODER))
     return rows | paper_models(run)
@@ -256,7 +262,7 @@ def table4(request: Request) -> Findings:
         row = f"{name}, trained"
         rows.setdefault(name, encoder)
         rows[row] = tuned(
-            request, start, encoder, "triplets", "wiki-sections", objective="triplet",
+            request, start, encoder, "triplets", request.settings.triplets, objective="triplet",
         )  # fmt: skip
     figures = {row: {"wiki-sections": value} for row, value in published("sun", "table4").items()}
-    return measured(request, rows, ["wiki-sections:test"], figures)
+    return measured(request, rows, [request.settings.triplets], figures)
