@@ -26,7 +26,7 @@ from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.text.types import Ints, Singles
 
-COHERENCE = Stage("paper/coherence", 3, "torch", "firth paper build")
+COHERENCE = Stage("paper/coherence", 4, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
 BATCH_TOKENS = 8_192
 """Padded tokens that are read at once."""
@@ -85,21 +85,23 @@ class Query(nn.Module):
     """The last layer: the query and the constant with which a sentence scores contexts.
 
     Additive, the logit is Eq. 1 as printed, h·[h_<; h_s; h_>] + b: every sentence has the same
-    query. Bilinear, h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added.
+    query. Bilinear, h_<ᵀ W_< h_s + h_>ᵀ W_> h_s is added. A side of several sentences is their
+    vectors one after another, the nearest first; one beyond the document is 0.
     """
 
-    def __init__(self, size: int, interaction: str) -> None:
+    def __init__(self, size: int, interaction: str, window: int) -> None:
         super().__init__()
-        self.context = nn.Parameter(torch.zeros(2 * size))
+        context = 2 * window * size
+        self.context = nn.Parameter(torch.zeros(context))
         self.center = nn.Parameter(torch.zeros(size))
         self.bias = nn.Parameter(torch.zeros(()))
         self.interaction = None
         if interaction == "bilinear":
-            # Vectors have length sqrt(size): each of the two products starts with deviation 1/2.
-            self.interaction = nn.Parameter(torch.randn(2 * size, size) / (2 * size))
+            # Vectors have length sqrt(size): the product of each starts with deviation 1/2.
+            self.interaction = nn.Parameter(torch.randn(context, size) / (2 * size))
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """Return queries (n, 2 · size) and constants (n,) of sentence vectors (n, size)."""
+        """Return queries (n, 2 · window · size) and constants (n,) of vectors (n, size)."""
         query = self.context.expand(len(vectors), -1)
         if self.interaction is not None:
             query = query + vectors @ self.interaction.T
@@ -112,7 +114,7 @@ class CoherenceModel(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.encoder = SentenceEncoder(shape.vocabulary, shape.hidden)
-        self.query = Query(2 * shape.hidden, shape.interaction)
+        self.query = Query(2 * shape.hidden, shape.interaction, shape.window)
 
     @property
     def device(self) -> torch.device:
@@ -161,19 +163,14 @@ def neighbors(positions: Ints, document_bounds: Ints, window: int) -> Ints:
 
 
 def context_vectors(table: Tensor, rows: Ints) -> Tensor:
-    """Return [h_<; h_>], (n, 2 · size), from sentence vectors (m, size) and `neighbors` in them."""
-    return torch.cat([mean_rows(table, rows[:, 0]), mean_rows(table, rows[:, 1])], dim=1)
+    """Return [h_<; h_>], (n, 2 · window · size), from vectors (m, size) and `neighbors` in them."""
+    return torch.cat([rows_of(table, column) for column in rows.reshape(len(rows), -1).T], dim=1)
 
 
-def mean_rows(table: Tensor, rows: Ints) -> Tensor:
-    """Return the mean of the rows (n, window) of a table, without those that are -1; 0 for none."""
-    if rows.shape[1] == 1 and (rows >= 0).all():
-        return table[torch.from_numpy(rows[:, 0]).to(table.device)]
-    total = torch.zeros(len(rows), table.shape[1], device=table.device)
-    for column in torch.from_numpy(rows).to(table.device).unbind(1):
-        total += table[column.clamp(min=0)] * (column >= 0).unsqueeze(1)
-    present = torch.from_numpy((rows >= 0).sum(1, keepdims=True)).to(table.device)
-    return total / present.clamp(min=1)
+def rows_of(table: Tensor, rows: Ints) -> Tensor:
+    """Return rows of a table; those that are -1 are 0."""
+    places = torch.from_numpy(rows).to(table.device)
+    return table[places.clamp(min=0)] * (places >= 0).unsqueeze(1)
 
 
 # Reading text
@@ -252,9 +249,11 @@ class Coherence:
         with torch.inference_mode():
             table, rows = self._around(positions)
             query, constant = self._model.query(torch.from_numpy(sentence_vectors).to(table.device))
-            products = table @ torch.cat(query.chunk(2, dim=1)).T
-            on_left, on_right = products.chunk(2, dim=1)
-            logits = mean_rows(on_left, rows[:, 0]) + mean_rows(on_right, rows[:, 1])
+            columns = rows.reshape(len(rows), -1).T
+            products = (table @ torch.cat(query.chunk(len(columns), dim=1)).T).chunk(
+                len(columns), dim=1
+            )
+            logits = sum(map(rows_of, products, columns))
             scores: Singles = (logits + constant).T.contiguous().cpu().numpy()
             return scores
 

@@ -41,7 +41,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from firth.corpus.corpus import Context
-from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens
+from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens, joined
 from firth.paper.transformer import next_token_scores
 from firth.run.errors import InputError
 from firth.text.types import Floats, Singles
@@ -247,7 +247,7 @@ def _vocabulary(model: Any) -> int:
 
 
 class _Reader(PartReader):
-    """Turns parts into tokens that can be put one after another.
+    """Turns sentences into tokens that can be put one after another.
 
     Each is tokenized by itself, with the blank before it: it has the same tokens in every context.
     """
@@ -276,18 +276,15 @@ class _Reader(PartReader):
         encoded = self._tokenizer(led, add_special_tokens=False, verbose=False)
         return [list(ids) for ids in encoded["input_ids"]]
 
-    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
-        return self.tokens([" ".join(side) for side in sides])
-
 
 class CausalLM(Generator):
     """A `Generator` over a causal language model and its tokenizer.
 
-    It reads `max_tokens` of a sentence and of a side of a context, and `batch_tokens` at once.
+    It reads `max_tokens` of a sentence, `window` sentences of a side, and `batch_tokens` at once.
     `scores` is `text_scores` where the model does not read forests.
 
     Raises:
-        InputError: The model cannot hold three parts of `max_tokens`, or has no start token.
+        InputError: The model cannot hold so many sentences, or has no start token.
     """
 
     def __init__(
@@ -296,13 +293,16 @@ class CausalLM(Generator):
         tokenizer: PreTrainedTokenizerBase,
         *,
         max_tokens: int = 48,
+        window: int = 1,
         batch_tokens: int = 8_192,
     ) -> None:
         room = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        if room is not None and 1 + 3 * max_tokens > room:
+        most = 2 * window + 1
+        if room is not None and 1 + most * max_tokens > room:
             raise InputError(
-                f"The model reads {room} tokens. A start token and three parts of max_tokens = "
-                f"{max_tokens} need {1 + 3 * max_tokens}. Lower max_tokens to {(room - 1) // 3}."
+                f"The model reads {room} tokens. A start token and {most} sentences of max_tokens "
+                f"= {max_tokens} need {1 + most * max_tokens}. Lower max_tokens to "
+                f"{(room - 1) // most}."
             )
         model.train(False)
         self.reader = _Reader(tokenizer, max_tokens)
@@ -318,7 +318,8 @@ class CausalLM(Generator):
         evidence: bool = True,
     ) -> Singles:
         """Return the terms of each pair; see `Generator`."""
-        triples = self.reader.triples(sentences, contexts, pairs)
+        parts = self.reader.triples(sentences, contexts, pairs)
+        triples = [(joined(left), joined(s), joined(right)) for left, s, right in parts]
         forest = Forest(self.reader.start)
         add = _with_evidence if evidence else _without_evidence
         rows = [add(forest, *triple, roles) for triple in triples]

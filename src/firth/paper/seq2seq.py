@@ -9,18 +9,16 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from firth.corpus.corpus import Context
-from firth.paper.tokens import ALL_ROLES, Generator, Pairs, PartReader, Role, Tokens, Triple
+from firth.paper.tokens import ALL_ROLES, Generator, Pairs, Part, PartReader, Role, Triple, joined
 from firth.paper.transformer import ContextTransformer, Memory, Packed, Prediction, mixture_scores
 from firth.text.types import Floats, Singles
 
 _BLOCK = 1024
 """Pairs that are scored together, which bounds the encoded sentences in memory."""
 
-Given = tuple[Role, Tokens]
-
 
 class CorpusPartReader(PartReader):
-    """Reads parts with the tokenizer of a run; the sentences of one side are tokenized singly.
+    """Reads parts with the tokenizer of a run.
 
     `start` begins a part to generate, and `missing` takes the place of that part in what is given.
     """
@@ -34,20 +32,13 @@ class CorpusPartReader(PartReader):
         encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [each.ids for each in encoded]
 
-    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
-        encoded = iter(self.tokens([text for side in sides for text in side]))
-        return [[token for _ in side for token in next(encoded)] for side in sides]
-
 
 @dataclass(frozen=True)
 class Job:
-    """A part to generate from the other parts (`given`, without empty ones). Equal jobs are done
-    once.
-    """
+    """A part to generate, and the sentences of other parts (`given`). Equal jobs are done once."""
 
-    target: Tokens
-    role: Role
-    given: tuple[Given, ...]
+    target: Part
+    given: Part
 
     @classmethod
     def of(cls, triple: Triple, role: Role, evidence: bool = True) -> "Job":
@@ -61,13 +52,13 @@ class Job:
     @classmethod
     def without(cls, triple: Triple, role: Role, dropped: Set[Role]) -> "Job":
         """Generate the part `role` of a triple from the other parts, except dropped ones."""
-        kept = [r for r in Role if r is not role and r not in dropped and triple[r]]
-        return cls(triple[role], role, tuple((r, triple[r]) for r in kept))
+        kept = [r for r in Role if r is not role and r not in dropped]
+        return cls(triple[role], tuple(given for r in kept for given in triple[r]))
 
     @property
     def size(self) -> tuple[int, int]:
         """Tokens that are generated, and tokens that are attended to."""
-        return len(self.target), sum(len(tokens) for _, tokens in self.given)
+        return len(joined(self.target)), len(joined(self.given))
 
 
 class Seq2Seq(Generator):
@@ -106,7 +97,7 @@ class Seq2Seq(Generator):
                 asked = [Job.of(t, role, evidence) if t[role] else None for t in triples]
                 jobs = list(dict.fromkeys(job for job in asked if job))
                 scores = self.score(jobs, role).tolist()
-                mean = {job: s / len(job.target) for job, s in zip(jobs, scores, strict=True)}
+                mean = {job: s / job.size[0] for job, s in zip(jobs, scores, strict=True)}
                 values[role, block] = [mean[job] if job else 0.0 for job in asked]
         return values
 
@@ -122,15 +113,16 @@ class Seq2Seq(Generator):
                 chosen = [jobs[i] for i in batch]
                 prediction, targets = encoded.predict(chosen)
                 logs = mixture_scores(model, prediction, targets).cpu().double()
-                rows = np.repeat(np.arange(len(chosen)), [len(job.target) for job in chosen])
+                rows = np.repeat(np.arange(len(chosen)), [job.size[0] for job in chosen])
                 scores[batch] = np.bincount(rows, logs.numpy())
         return scores
 
 
 class EncodedParts:
-    """The parts that jobs are given, each distinct one encoded once, as keys and values.
+    """What jobs are given, each distinct row encoded once, as keys and values.
 
-    `budget` tokens are encoded at once, padding included.
+    A row is one sentence, or with `Shape.joint` all of a job, which few jobs share. `budget` tokens
+    are encoded at once, padding included.
     """
 
     def __init__(
@@ -138,25 +130,29 @@ class EncodedParts:
     ) -> None:
         self._model, self._reader = model, reader
         self._where = model.word.weight.device
-        texts = list(dict.fromkeys(part for job in jobs for part in self._memory_of(job)))
+        distinct = list(dict.fromkeys(row for job in jobs for row in self._rows(job)))
+        sizes = [len(joined(row)) for row in distinct]
         layers: list[list[Tensor]] = []
-        self._spans: dict[Given, range] = {}
+        self._spans: dict[Part, range] = {}
         end = 0
-        for batch in batches([(len(tokens), 0) for _, tokens in texts], budget):
-            chosen = [texts[i] for i in batch]
-            packed = Packed.of([t for _, t in chosen], [r for r, _ in chosen], self._where)
+        for batch in batches([(size, 0) for size in sizes], budget):
+            packed = Packed.of([distinct[i] for i in batch], self._where)
             layers.append([*model.read(packed), packed.tokens])
-            for given in chosen:
-                begin, end = end, end + len(given[1])
-                self._spans[given] = range(begin, end)
+            for i in batch:
+                begin, end = end, end + sizes[i]
+                self._spans[distinct[i]] = range(begin, end)
         self._layers = [torch.cat(parts) for parts in zip(*layers, strict=True)]
 
-    def _memory_of(self, job: Job) -> list[Given]:
-        return [(job.role, (self._reader.missing,)), *job.given]
+    def _rows(self, job: Job) -> list[Part]:
+        """Return `<mask>` in place of the first missing sentence, and then what is given."""
+        missing = (job.target[0][0], (self._reader.missing,))
+        if self._model.shape.joint and job.given:
+            return [(missing,), job.given]
+        return [(sentence,) for sentence in (missing, *job.given)]
 
     def predict(self, jobs: Sequence[Job]) -> tuple[Prediction, Tensor]:
         """Predict the targets of some of the jobs; return these too, one after another."""
-        rows = [[p for part in self._memory_of(j) for p in self._spans[part]] for j in jobs]
+        rows = [[place for row in self._rows(j) for place in self._spans[row]] for j in jobs]
         longest = max(map(len, rows))
         places = np.zeros((len(jobs), longest), np.int64)
         real = np.zeros((len(jobs), longest), np.bool_)
@@ -167,10 +163,8 @@ class EncodedParts:
             x.index_select(0, index).view(len(jobs), longest, *x.shape[1:]) for x in self._layers
         )
         memory = Memory(layers, tokens, torch.from_numpy(real).to(self._where))
-        inputs = [(self._reader.start, *job.target[:-1]) for job in jobs]
-        given = Packed.of(inputs, [job.role for job in jobs], self._where)
-        targets = torch.tensor([t for job in jobs for t in job.target], device=self._where)
-        return self._model.decode(given, memory, targets), targets
+        targets = Packed.of([job.target for job in jobs], self._where)
+        return self._model.decode(targets, self._reader.start, memory), targets.tokens
 
 
 def batches(sizes: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:

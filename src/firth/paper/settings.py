@@ -66,11 +66,13 @@ class GeneratorSettings(Section):
     feedforward: Count = 1024
     pointer: bool = True
     """Whether the decoder can point at tokens of the neighbors; the paper's does not."""
+    joint: bool = False
+    """Encode both neighbors as one text, so that no encoding is used for two contexts."""
     dropout: Fraction = 0.1
     drop_neighbor: Fraction = 0.15
     """Share of the parts to generate that are trained without one of their neighbors."""
     max_tokens: Count = 48
-    """Tokens of a sentence, and of each side of a context, that are read."""
+    """Tokens of a sentence that are read."""
     steps: Count = 4_000
     batch_tokens: Count = 8_192
     """Tokens of a batch, padding included, in training and in scoring."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,12 @@ from firth.run.files import mapped, open_mapped
 from firth.text.types import Ints, Singles
 
 Tokens = tuple[int, ...]
-Triple = tuple[Tokens, Tokens, Tokens]
-"""The tokens of c_<, s and c_>."""
+Given = tuple[int, Tokens]
+"""A sentence and its offset: 0 is s, -1 the sentence before it, and 1 the one after it."""
+Part = tuple[Given, ...]
+"""The sentences of c_<, s or c_> in reading order, without blank ones."""
+Triple = tuple[Part, Part, Part]
+"""c_<, s and c_>."""
 Pairs = Ints
 """Shape (n, 2): rows of (index of a sentence, index of a context)."""
 
@@ -25,7 +29,7 @@ _STEP = 4
 
 
 class Role(IntEnum):
-    """Sentence position (§3.2.2): a part of [c_<, s, c_>], and its place in a `Triple`."""
+    """A part of [c_<, s, c_>], and its place in a `Triple`."""
 
     LEFT = 0
     SENTENCE = 1
@@ -103,16 +107,26 @@ def _rounded_up(length: int) -> int:
     return -(-length // _STEP) * _STEP
 
 
-def cut(tokens: Sequence[int], role: Role, most: int) -> Tokens:
-    """Return at most `most` tokens: the end of a left side, the beginning of the other parts."""
-    return tuple(tokens[-most:] if role is Role.LEFT else tokens[:most])
+def part(role: Role, sentences: Sequence[Sequence[int]], most: int) -> Part:
+    """Return a part of a context from all its sentences, with at most `most` tokens of each.
+
+    Sentences of c_< keep their end, the others their beginning.
+    """
+    first = {Role.LEFT: -len(sentences), Role.SENTENCE: 0, Role.RIGHT: 1}[role]
+    return tuple(
+        (offset, tuple(tokens[-most:] if offset < 0 else tokens[:most]))
+        for offset, tokens in enumerate(sentences, first)
+        if tokens
+    )
+
+
+def joined(part: Part) -> Tokens:
+    """Return the tokens of a part, one sentence after another."""
+    return tuple(chain.from_iterable(tokens for _, tokens in part))
 
 
 class PartReader(ABC):
-    """Turns sentences and the sides of contexts into tokens, which depend on no other text.
-
-    A sentence and a side have at most `max_tokens`; see `cut`.
-    """
+    """Turns sentences into at most `max_tokens` tokens each, which depend on no other text."""
 
     def __init__(self, max_tokens: int) -> None:
         self.max_tokens = max_tokens
@@ -121,34 +135,26 @@ class PartReader(ABC):
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of texts that are not empty."""
 
-    @abstractmethod
-    def _joined(self, sides: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Return all tokens of sides of contexts."""
-
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return all tokens of each text; a blank text has none."""
         clean = [encodable(text.strip()) for text in texts]
         encoded = iter(self._encode([text for text in clean if text]))
         return [next(encoded) if text else [] for text in clean]
 
-    def sentences(self, texts: Sequence[str]) -> list[Tokens]:
-        """Return the tokens of each sentence."""
-        return [cut(ids, Role.SENTENCE, self.max_tokens) for ids in self.tokens(texts)]
-
-    def sides(self, contexts: Sequence[Context], role: Role) -> list[Tokens]:
-        """Return the tokens of each c_< (`Role.LEFT`) or of each c_> (`Role.RIGHT`)."""
-        sides = [c.left if role is Role.LEFT else c.right for c in contexts]
-        return [cut(ids, role, self.max_tokens) for ids in self._joined(sides)]
+    def parts(self, role: Role, parts: Sequence[Sequence[str]]) -> list[Part]:
+        """Return parts of one role, each of which is given as its sentences."""
+        tokens = iter(self.tokens([text for texts in parts for text in texts]))
+        return [part(role, list(islice(tokens, len(texts))), self.max_tokens) for texts in parts]
 
     def triples(
         self, sentences: Sequence[str], contexts: Sequence[Context], pairs: Pairs
     ) -> list[Triple]:
-        """Return the tokens of the pairs; each sentence and context is tokenized once."""
+        """Return the parts of the pairs; each sentence and context is tokenized once."""
         used_s, s = np.unique(pairs[:, 0], return_inverse=True)
         used_c, c = np.unique(pairs[:, 1], return_inverse=True)
-        chosen = [contexts[i] for i in used_c]
-        middle = self.sentences([sentences[i] for i in used_s])
-        lefts, rights = self.sides(chosen, Role.LEFT), self.sides(chosen, Role.RIGHT)
+        lefts = self.parts(Role.LEFT, [contexts[i].left for i in used_c])
+        middle = self.parts(Role.SENTENCE, [(sentences[i],) for i in used_s])
+        rights = self.parts(Role.RIGHT, [contexts[i].right for i in used_c])
         return [
             (lefts[j], middle[i], rights[j]) for i, j in zip(s.tolist(), c.tolist(), strict=True)
         ]

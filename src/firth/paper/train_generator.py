@@ -18,10 +18,11 @@ from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.language_model import open_causal_lm
 from firth.encoders.transformer import device
+from firth.paper.coherence import neighbors
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, EncodedParts, Job, Seq2Seq
-from firth.paper.settings import GeneratorSettings, PaperSettings
-from firth.paper.tokens import Generator, PartReader, Role, Triple, cut
+from firth.paper.settings import PaperSettings
+from firth.paper.tokens import Generator, PartReader, Role, Triple, part
 from firth.paper.train_coherence import corpus_inputs, shared, shared_table
 from firth.paper.transformer import ContextTransformer, Shape, mixture_loss
 from firth.run.errors import InputError
@@ -32,10 +33,10 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Ints, ranges
 from firth.train.loop import History, Schedule, agreed, build_together, first, rank, train
 
-GENERATOR = Stage("paper/generator", 1, "torch", "firth paper build")
+GENERATOR = Stage("paper/generator", 2, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
 _REPORTS, _MEASURED, _COUNTED = 10, 1_000, 100_000
-_SIZES = ("width", "layers", "heads", "feedforward", "max_tokens", "pointer")
+_SIZES = ("width", "layers", "heads", "feedforward", "max_tokens", "pointer", "joint")
 
 
 def train_generator(run: Run) -> Outcome:
@@ -54,7 +55,7 @@ def train_generator(run: Run) -> Outcome:
         files = PretrainedFiles.find(str(settings.generator.model))
 
         def adopt(_: Run, workspace: Path) -> Mapping[str, Any]:
-            return _adopt(files, settings.generator, workspace)
+            return _adopt(files, settings, workspace)
 
         return run.build(GENERATOR, adopt, inputs=inputs | {"model": files.fingerprint})
 
@@ -79,11 +80,17 @@ def open_generator(run: Run) -> Generator:
     if stored["backend"] == "causal-lm":
         files = PretrainedFiles.find(stored["model"])
         files.check(stored["files"])
-        limits = {"max_tokens": stored["max_tokens"], "batch_tokens": batch_tokens}
-        return CausalLM(*open_causal_lm(files, dtype, where), **limits)
+        limits = {"max_tokens": stored["max_tokens"], "window": settings.window}
+        return CausalLM(*open_causal_lm(files, dtype, where), **limits, batch_tokens=batch_tokens)
     models: dict[Role, ContextTransformer] = {}
+    shape = Shape(**stored["shape"])
+    if shape.window != settings.window:
+        raise InputError(
+            f"{run.path}: paper.window is {settings.window}, but the generator was built with "
+            f"{shape.window}. Bring it up to date: {GENERATOR.command}"
+        )
     for file, roles in stored["models"].items():
-        network = ContextTransformer(Shape(**stored["shape"]))
+        network = ContextTransformer(shape)
         network.load_state_dict(load_file(folder / file))
         network.cast(dtype, where).eval()
         models |= {Role(role): network for role in roles}
@@ -92,11 +99,12 @@ def open_generator(run: Run) -> Generator:
     return Seq2Seq(models, tokenizer, batch_tokens=batch_tokens)
 
 
-def _adopt(files: PretrainedFiles, config: GeneratorSettings, workspace: Path) -> Mapping[str, Any]:
+def _adopt(files: PretrainedFiles, settings: PaperSettings, workspace: Path) -> Mapping[str, Any]:
     model, tokenizer = open_causal_lm(files, torch.float32, torch.device("cpu"))
-    generator = CausalLM(model, tokenizer, max_tokens=config.max_tokens)
+    most = settings.generator.max_tokens
+    generator = CausalLM(model, tokenizer, max_tokens=most, window=settings.window)
     stored = {"backend": "causal-lm", "model": files.model, "files": dict(files.files)}
-    write_json(workspace / CONFIG, {**stored, "max_tokens": config.max_tokens})
+    write_json(workspace / CONFIG, {**stored, "max_tokens": most})
     return {
         "architecture": type(model).__name__,
         "parameters": sum(p.numel() for p in model.parameters()),
@@ -134,7 +142,8 @@ class _Training:
         contexts = held_out.contexts(some, settings.window)
         self.held_out = reader.triples(held_out.texts(some), contexts, pairs)
         sizes = {name: getattr(config, name) for name in _SIZES}
-        self.shape = Shape(vocabulary=self.tokenizer.get_vocab_size(), **sizes)
+        sizes |= {"vocabulary": self.tokenizer.get_vocab_size(), "window": settings.window}
+        self.shape = Shape(**sizes)
         longest = shared(
             scratch / "longest.npy", lambda: self.store.sizes(self.learned).max(axis=1)
         )
@@ -218,33 +227,32 @@ class TokenizedCorpus:
         self._table = shared_table(corpus, reader.tokens, scratch)
 
     def _edges(self, positions: Ints) -> Ints:
-        """Return the bounds of the tokens of c_<, s and c_> of each position, (n, 4)."""
-        document = np.searchsorted(self._documents, positions, side="right") - 1
-        low = np.maximum(self._documents[document], positions - self._window)
-        high = np.minimum(self._documents[document + 1], positions + 1 + self._window)
-        sentences = np.stack([low, positions, positions + 1, high], axis=1)
-        edges: Ints = self._table.bounds[sentences]
-        return edges
+        """Return where the tokens of each offset begin and end, (n, 2 · window + 1, 2).
+
+        Beyond the document there are none.
+        """
+        around = neighbors(positions, self._documents, self._window)
+        sentences = np.column_stack((around[:, 0, ::-1], positions, around[:, 1]))
+        inside, bounds = sentences >= 0, self._table.bounds
+        return np.stack([bounds[sentences * inside], bounds[(sentences + 1) * inside]], axis=-1)
 
     def triples(self, positions: Ints) -> list[Triple]:
-        """Return c_<, s and c_> of each position, each cut to `max_tokens`."""
-        tokens = self._table.tokens
-        return [
-            (
-                cut(tokens[a:b].tolist(), Role.LEFT, self._most),
-                cut(tokens[b:c].tolist(), Role.SENTENCE, self._most),
-                cut(tokens[c:d].tolist(), Role.RIGHT, self._most),
-            )
-            for a, b, c, d in self._edges(positions).tolist()
-        ]
+        """Return c_<, s and c_> of each position, as `PartReader` has them."""
+        triples, w = [], self._window
+        for edges in self._edges(positions).tolist():
+            row = [self._table.tokens[begin:end].tolist() for begin, end in edges]
+            sides = row[:w], row[w : w + 1], row[w + 1 :]
+            left, s, right = (part(r, sides[r], self._most) for r in Role)
+            triples.append((left, s, right))
+        return triples
 
     def sizes(self, positions: Ints) -> npt.NDArray[np.int32]:
-        """Return the tokens of the three parts of each position, `max_tokens` at most: (n, 3)."""
-        sizes = np.empty((len(positions), 3), np.int32)
+        """Return the tokens of the three parts of each position, (n, 3)."""
+        sizes, firsts = np.empty((len(positions), 3), np.int32), [0, self._window, self._window + 1]
         for start in range(0, len(positions), _COUNTED):
-            part = slice(start, start + _COUNTED)
-            edges = self._edges(positions[part])
-            sizes[part] = np.minimum(np.diff(edges, axis=1), self._most)
+            some = slice(start, start + _COUNTED)
+            counts = np.diff(self._edges(positions[some]), axis=-1)[..., 0]
+            sizes[some] = np.add.reduceat(np.minimum(counts, self._most), firsts, axis=1)
         return sizes
 
     def counts(self, sentences: Ints) -> Ints:
@@ -334,5 +342,5 @@ def held_out_losses(generator: Seq2Seq, triples: Sequence[Triple]) -> dict[str, 
         for kind, evidence in (("loss", True), ("baseline", False)):
             jobs = [Job.of(triple, role, evidence) for triple in whole]
             total = float(generator.score(jobs, role).sum())
-            kinds[kind] = round(-total / sum(len(job.target) for job in jobs), 6)
+            kinds[kind] = round(-total / sum(job.size[0] for job in jobs), 6)
     return losses

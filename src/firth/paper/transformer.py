@@ -1,8 +1,9 @@
 """The encoder-decoder Transformer of §3.2.2, over packed sentences.
 
 Word, sentence-position and token-position embeddings are added (§3.2.2). The encoder reads each
-given sentence by itself, once for all contexts, and the decoder generates the missing part,
-attending to all of them. It also attends to the text `<mask>`, in case all neighbors are left out.
+given sentence by itself, once for all contexts, or with `joint` all that are given together. The
+decoder generates the missing part, sentence by sentence, and attends to all of them. It also
+attends to the text `<mask>`, in case all neighbors are left out.
 
 A word of the missing part often occurs in its neighbors, which a small model learns last. The
 output is a pointer sentinel mixture (Merity et al. 2017): the weight of one more attention on a
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.paper.tokens import Role, Tokens
+from firth.paper.tokens import Part
 from firth.text.types import Ints
 
 _SENTINEL = 6.0
@@ -31,39 +32,45 @@ _VOCABULARY_STEP, _ROW_STEP = 2048, 256
 
 @dataclass(frozen=True)
 class Packed:
-    """Sentences one after another, without padding, for layers that treat tokens one by one.
+    """Rows of sentences one after another, without padding, for layers that treat tokens singly.
 
-    `tokens`, `roles` and `positions` are (t,): id, sentence position, and place in the sentence.
-    `lengths` are those of the n sentences.
+    `tokens`, `offsets` and `positions` are (t,): id, offset of the sentence, and place in it.
+    `lengths` are the tokens of the n rows.
     """
 
     tokens: Tensor
-    roles: Tensor
+    offsets: Tensor
     positions: Tensor
     lengths: Tensor
 
     @classmethod
-    def of(
-        cls, sentences: Sequence[Tokens], roles: Sequence[Role], device: torch.device
-    ) -> "Packed":
-        """Pack sentences that are not empty, each with its sentence position."""
-        tokens = torch.tensor([t for sentence in sentences for t in sentence], device=device)
-        lengths = torch.tensor([len(sentence) for sentence in sentences], device=device)
-        starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
-        numbers = torch.tensor([int(role) for role in roles], device=device)
+    def of(cls, rows: Sequence[Part], device: torch.device) -> "Packed":
+        """Pack rows that are not empty."""
+        offsets, sentences = zip(*(given for row in rows for given in row), strict=True)
+        sizes = torch.tensor([len(tokens) for tokens in sentences], device=device)
+        tokens = torch.tensor([t for tokens in sentences for t in tokens], device=device)
+        starts = (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
         positions = torch.arange(len(tokens), device=device) - starts
-        return cls(tokens, numbers.repeat_interleave(lengths), positions, lengths)
+        lengths = [sum(len(tokens) for _, tokens in row) for row in rows]
+        numbers = torch.tensor(offsets, device=device).repeat_interleave(sizes)
+        return cls(tokens, numbers, positions, torch.tensor(lengths, device=device))
 
     @cached_property
     def longest(self) -> int:
-        """Tokens of the longest sentence."""
+        """Tokens of the longest row."""
         return int(self.lengths.max())
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """The first token of each row, (n,)."""
+        return self.lengths.cumsum(0) - self.lengths
 
     @cached_property
     def places(self) -> Tensor:
         """Place of each token in the padded array, (t,)."""
         rows = torch.arange(len(self.lengths), device=self.lengths.device)
-        return rows.repeat_interleave(self.lengths) * self.longest + self.positions
+        moved = (rows * self.longest - self.starts).repeat_interleave(self.lengths)
+        return torch.arange(len(self.tokens), device=self.lengths.device) + moved
 
     @property
     def real(self) -> Tensor:
@@ -71,7 +78,7 @@ class Packed:
         return torch.arange(self.longest, device=self.lengths.device) < self.lengths[:, None]
 
     def spread(self, x: Tensor) -> Tensor:
-        """Pad rows (t, …), one for each token, with zeros to (n, longest, …)."""
+        """Pad x (t, …), one entry for each token, with zeros to (n, longest, …)."""
         n, longest = len(self.lengths), self.longest
         padded = x.new_zeros(n * longest, *x.shape[1:]).index_copy_(0, self.places, x)
         return padded.view(n, longest, *x.shape[1:])
@@ -83,7 +90,11 @@ class Packed:
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the Transformer; without `pointer` its output is the softmax alone."""
+    """Sizes of the Transformer; without `pointer` its output is the softmax alone.
+
+    `window` is the largest offset of a sentence, and `max_tokens` the most tokens of one. With
+    `joint` the encoder reads all given sentences together.
+    """
 
     vocabulary: int
     width: int
@@ -92,11 +103,13 @@ class Shape:
     feedforward: int
     max_tokens: int
     pointer: bool = True
+    window: int = 1
+    joint: bool = False
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The given parts that the decoder attends to, one row for each sentence to generate.
+    """What the decoder attends to, one row for each part to generate.
 
     `layers` are keys and values of each decoder layer, (n, m, 2 · width), and the keys of the
     pointer. The first of `tokens` (n, m) is `<mask>`; `real` masks padding.
@@ -199,7 +212,7 @@ class ContextTransformer(nn.Module):
         self.shape = shape
         width, small = shape.width, shape.width // shape.heads
         self.word = nn.Embedding(shape.vocabulary, width)
-        self.sentence_position = nn.Embedding(len(Role), width)
+        self.sentence_position = nn.Embedding(2 * shape.window + 1, width)
         self.token_position = nn.Embedding(shape.max_tokens, width)
         layers = range(shape.layers)
         self.encoder = nn.ModuleList(_Layer(shape, dropout, crosses=False) for _ in layers)
@@ -223,46 +236,47 @@ class ContextTransformer(nn.Module):
         if shape.pointer:
             nn.init.zeros_(self.pointer_query.weight)
 
-    def _embed(self, packed: Packed) -> Tensor:
-        word = self.word(packed.tokens)
-        place = self.token_position(packed.positions) + self.sentence_position(packed.roles)
+    def _embed(self, tokens: Tensor, packed: Packed) -> Tensor:
+        word, offsets = self.word(tokens), packed.offsets + self.shape.window
+        place = self.token_position(packed.positions) + self.sentence_position(offsets)
         embedded: Tensor = self.dropout(word * self.shape.width**0.5 + place)
         return embedded
 
     def read(self, packed: Packed) -> list[Tensor]:
-        """Read sentences, each by itself, for `Memory.layers`: (t, …) each."""
-        x, mask = self._embed(packed), packed.real[:, None, None, :]
+        """Read rows, each by itself, for `Memory.layers`: (t, …) each."""
+        x, mask = self._embed(packed.tokens, packed), packed.real[:, None, None, :]
         for layer in self.encoder:
             x = layer(x, packed, mask)
         x = self.encoder_norm(x)
         known = [project(x) for project in self.keys_values]
         return [*known, self.pointer_key(x)] if self.shape.pointer else known
 
-    def decode(self, given: Packed, memory: Memory, targets: Tensor) -> Prediction:
-        """Predict the next tokens.
+    def decode(self, targets: Packed, start: int, memory: Memory) -> Prediction:
+        """Predict each token of the targets from those before it in its row, and from memory.
 
-        `given` are `<s>` and all tokens but the last; `targets` (t,) are the true next tokens.
+        The input is the token before it, or `start`, with the offset and place of the target.
         """
-        x, longest = self._embed(given), given.longest
+        before = targets.tokens.roll(1).index_fill_(0, targets.starts, start)
+        x, longest = self._embed(before, targets), targets.longest
         causal = torch.ones(longest, longest, dtype=torch.bool, device=x.device).tril()
         mask = memory.real[:, None, None, :]
         for layer, known in zip(self.decoder, memory.layers, strict=False):
-            x = layer(x, given, causal, known, mask)
+            x = layer(x, targets, causal, known, mask)
         x = self.decoder_norm(x)
         if not self.shape.pointer:
-            nothing = torch.zeros(len(targets), device=x.device)
+            nothing = torch.zeros(len(before), device=x.device)
             return Prediction(x, nothing, nothing)
 
         keys = memory.layers[-1]
-        query = given.spread(self.pointer_query(x))
+        query = targets.spread(self.pointer_query(x))
         scores = torch.bmm(query, keys.transpose(1, 2)).float() * keys.shape[-1] ** -0.5
         scores = scores.masked_fill(~memory.real[:, None], float("-inf"))
         first = torch.arange(keys.shape[1], device=x.device) == 0
         weights = (scores + self.sentinel.float() * first).log_softmax(-1)
-        again = (memory.tokens[:, None] == given.spread(targets)[..., None]) & ~first
+        again = (memory.tokens[:, None] == targets.spread(targets.tokens)[..., None]) & ~first
         copied = torch.where(again, weights, float("-inf")).exp().sum(-1).view(-1)
-        share = given.collect(weights[..., 0].reshape(-1))
-        return Prediction(x, share, given.collect(copied))
+        share = targets.collect(weights[..., 0].reshape(-1))
+        return Prediction(x, share, targets.collect(copied))
 
     def start_from(self, counts: Ints) -> None:
         """Start the softmax as the frequencies of the first tokens, from their counts."""
