@@ -37,6 +37,7 @@ VERBS = (
     "remembered",
 )
 SMALL: dict[str, Any] = {
+    "window": 2,
     "precision": "float32",
     "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
     "coherence": {

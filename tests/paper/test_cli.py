@@ -17,6 +17,7 @@ PAIR = ("The ship reached the harbour.", "The sailor feared the storm.")
 SIZES = (
     "paper.contexts={size: 3, shortlist: 5}", "paper.coherence={hidden: 8, steps: 2}",
     "paper.generator={layers: 1, width: 16, heads: 2, feedforward: 16, steps: 2, shared: true}",
+    "paper.window=2", "paper.generator.joint=true",
     "paper.retrieve.bucket_bits=10", "paper.harvest={pairs: 40, shard_pairs: 20}",
     "paper.surrogate={base: transformer, dimensions: 32, layers: 1, epochs: 1}",
 )  # fmt: skip
@@ -28,7 +29,8 @@ def invoke(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that one command built from documents to the Surrogate, by the preset `paper`."""
+    """A run that one command built from documents to the Surrogate, by the preset `paper`,
+    with two sentences on each side that are encoded together."""
     path = tmp_path_factory.mktemp("cli")
     write_json(path / "documents.json", tiny_documents())
     sets = [word for size in SIZES for word in ("--set", size)]

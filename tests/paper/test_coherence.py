@@ -62,12 +62,13 @@ def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list
     rows = []
     for s in texts:
         for position in positions:
-            context, size = corpus.contexts([position], 1)[0], h[s].shape[1]
+            (context,) = corpus.contexts([position], 2)
             sides = [
-                torch.from_numpy(coherence.encode(list(side))) if side else torch.zeros(1, size)
-                for side in (context.left, context.right)
+                np.pad(coherence.encode(side), ((0, 2 - len(side)), (0, 0)))
+                for side in (context.left[::-1], context.right)
             ]
-            rows.append(logsigmoid(logits_of(model, h[s], torch.cat(sides, 1))))
+            around = torch.from_numpy(np.concatenate(sides)).view(1, -1)
+            rows.append(logsigmoid(logits_of(model, h[s], around)))
     return torch.cat(rows).detach().numpy()
 
 
@@ -172,7 +173,7 @@ def test_cached_scores_equal_plain_ones(coherence: Coherence, corpus: Corpus) ->
 def test_ranking_is_the_log_probability(built: Run, fresh: Callable[..., Run], window: int) -> None:
     """One matrix product gives the scores of pair by pair, for windows of any size."""
     run = built
-    if window != 1:
+    if window != 2:
         run = fresh(window=window, coherence={"steps": 2})
         train_coherence(run)
     coherence, corpus = Coherence.open(run), Corpus.open(run)

@@ -23,7 +23,7 @@ from transformers import (
 
 from firth.corpus.corpus import Context
 from firth.paper.language_model import ROOT, CausalLM, Forest, forest_scores, text_scores
-from firth.paper.tokens import Role
+from firth.paper.tokens import Role, joined
 from firth.run.errors import InputError
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs
@@ -84,7 +84,8 @@ def reference(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return likelihoods and baseline of one pair by the formulae of the module."""
     start = generator.reader.start
-    ((left, s, right),) = generator.reader.triples([sentence], [context], np.array([[0, 0]]))
+    (triple,) = generator.reader.triples([sentence], [context], np.array([[0, 0]]))
+    left, s, right = map(joined, triple)
     a, b = log_p(model, start, left, s), log_p(model, start, left, s, right)
     c, d = log_p(model, start, left, right), log_p(model, start, s)
     e, f = log_p(model, start, s, right), log_p(model, start, left)
@@ -177,16 +178,18 @@ def test_terms_are_posteriors_over_all_one_word_texts() -> None:
 def test_parts_have_the_tokens_of_running_text() -> None:
     """Parts that are tokenized singly and joined are the tokens of the filled context."""
     reader = CausalLM(tiny_llama(), causal_tokenizer()).reader
-    context = CONTEXTS[0]
-    ((left, s, right),) = reader.triples(SENTENCES, [context], np.array([[0, 0]]))
+    context = CONTEXTS[1]
+    (triple,) = reader.triples(SENTENCES, [context], np.array([[0, 0]]))
     text = " ".join((*context.left, SENTENCES[0], *context.right))
-    assert [*left, *s, *right] == reader.tokens([text])[0]
+    assert [t for part in triple for t in joined(part)] == reader.tokens([text])[0]
 
 
 def test_unusable_models_are_refused() -> None:
-    """Three parts must fit into the model's positions, and texts need a token to start with."""
+    """All sentences must fit into the model's positions, and texts need a token to start with."""
     with pytest.raises(InputError, match=r"Lower max_tokens to 66"):
         CausalLM(tiny_gpt2(), causal_tokenizer(), max_tokens=67)
+    with pytest.raises(InputError, match=r"5 sentences .* Lower max_tokens to 39"):
+        CausalLM(tiny_gpt2(), causal_tokenizer(), max_tokens=40, window=2)
     with pytest.raises(InputError, match="start-of-text"):
         CausalLM(tiny_llama(), wrapped(causal_tokenizer().backend_tokenizer))
 

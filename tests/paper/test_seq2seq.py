@@ -1,5 +1,7 @@
 """The encoder-decoder as a generator: exact probabilities, independent of how they are batched."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from firth.corpus.corpus import Context
 from firth.paper.seq2seq import Job, Seq2Seq, batches
-from firth.paper.tokens import Role
+from firth.paper.tokens import Generator, Part, Role, joined
 from firth.paper.train_generator import open_generator
 from firth.paper.transformer import (
     ContextTransformer,
@@ -31,29 +33,45 @@ def seq2seq(built: Run) -> Seq2Seq:
     return generator
 
 
+@pytest.fixture(scope="module")
+def joint(built: Run) -> Seq2Seq:
+    """The same weights, with one text of all that is given."""
+    return read_jointly(open_generator(built))
+
+
+def read_jointly(generator: Generator) -> Seq2Seq:
+    assert isinstance(generator, Seq2Seq)
+    for model in generator.models.values():
+        model.shape = replace(model.shape, joint=True)
+    return generator
+
+
 def one_by_one(generator: Seq2Seq, job: Job) -> float:
     """Return log p(target | given), token by token, with the mixture written out."""
-    model, total = generator.models[job.role], 0.0
-    where = torch.device("cpu")
-    given = ((job.role, (generator.reader.missing,)), *job.given)
-    read = [model.read(Packed.of([tokens], [role], where)) for role, tokens in given]
+    model, total = generator.models[Role.SENTENCE], 0.0
+    where, reader = torch.device("cpu"), generator.reader
+    rows: list[Part] = [((job.target[0][0], (reader.missing,)),)]
+    rows += [job.given] if model.shape.joint and job.given else [(one,) for one in job.given]
+    read = [model.read(Packed.of([row], where)) for row in rows]
     layers = [torch.cat(parts)[None] for parts in zip(*read, strict=True)]
-    tokens = torch.tensor([[t for _, part in given for t in part]])
+    tokens = torch.tensor([[t for row in rows for t in joined(row)]])
     memory = Memory(layers, tokens, torch.ones_like(tokens, dtype=torch.bool))
-    for i, target in enumerate(job.target):
-        prefix = Packed.of([(generator.reader.start, *job.target[:i])], [job.role], where)
-        with torch.inference_mode():
-            prediction = model.decode(prefix, memory, torch.tensor(job.target[: i + 1]))
-            logits = prediction.states[-1] @ model.word.weight.T + model.bias
-            known = logits.softmax(-1)[target] * prediction.log_share[-1].exp()
-            total += float((known + prediction.copied[-1]).log())
+    for number, (offset, sentence) in enumerate(job.target):
+        for end, target in enumerate(sentence, 1):
+            read_so_far = Packed.of([(*job.target[:number], (offset, sentence[:end]))], where)
+            with torch.inference_mode():
+                prediction = model.decode(read_so_far, reader.start, memory)
+                logits = prediction.states[-1] @ model.word.weight.T + model.bias
+                known = logits.softmax(-1)[target] * prediction.log_share[-1].exp()
+                total += float((known + prediction.copied[-1]).log())
     return total
 
 
+@pytest.mark.parametrize("kind", ["seq2seq", "joint"])
 @pytest.mark.parametrize("evidence", [True, False])
-def test_equals_a_plain_loop(seq2seq: Seq2Seq, evidence: bool) -> None:
+def test_equals_a_plain_loop(kind: str, evidence: bool, request: pytest.FixtureRequest) -> None:
     """Packing, sharing and batches change no term by more than 1e-3, the promised bound."""
-    pairs = all_pairs()
+    seq2seq, pairs = request.getfixturevalue(kind), all_pairs()
     logs = seq2seq.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence)
     assert logs.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
     for n, triple in enumerate(seq2seq.reader.triples(SENTENCES, CONTEXTS, pairs)):
@@ -62,20 +80,44 @@ def test_equals_a_plain_loop(seq2seq: Seq2Seq, evidence: bool) -> None:
                 assert logs[row, n] == 0
                 continue
             job = Job.of(triple, role, evidence)
-            mean = one_by_one(seq2seq, job) / len(job.target)
+            mean = one_by_one(seq2seq, job) / len(joined(triple[role]))
             assert logs[row, n] == pytest.approx(mean, abs=1e-3)
+
+
+def test_sentences_of_a_side_have_positions(seq2seq: Seq2Seq) -> None:
+    """The nearest sentence and the one before it are told apart: swapped, they change terms."""
+    (two,) = (context for context in CONTEXTS if len(context.left) == 2)
+    contexts = [two, Context(two.left[::-1], two.right)]
+    logs = seq2seq.likelihoods(SENTENCES, contexts, all_pairs(contexts=2)).reshape(3, -1, 2)
+    assert np.ptp(logs, axis=2).max(axis=1).min() > 1e-3
+
+
+def test_joint_encoding_lets_the_given_sentences_see_each_other(
+    seq2seq: Seq2Seq, joint: Seq2Seq
+) -> None:
+    """With one sentence given it changes nothing, and with two it does."""
+    one, two = ((-1, (30, 31, 30)),), ((-1, (30, 31, 30)), (1, (50,)))
+    target: Part = ((0, (40, 41)),)
+    singly, together = (
+        generator.score([Job(target, one), Job(target, two)], Role.SENTENCE)
+        for generator in (seq2seq, joint)
+    )
+    assert together[0] == pytest.approx(singly[0], abs=1e-5)
+    assert abs(together[1] - singly[1]) > 1e-4
 
 
 def test_probabilities_of_all_next_tokens_sum_to_one(seq2seq: Seq2Seq) -> None:
     """Vocabulary and pointer together are one distribution, after any beginning."""
     vocabulary = seq2seq.models[Role.SENTENCE].shape.vocabulary
-    given = ((Role.LEFT, (30, 31, 30)), (Role.RIGHT, (50,)))
-    first = [Job((token,), Role.SENTENCE, given) for token in range(vocabulary)]
-    assert np.exp(seq2seq.score(first, Role.SENTENCE)).sum() == pytest.approx(1, abs=1e-4)
-    start = np.exp(seq2seq.score([Job((40,), Role.SENTENCE, given)], Role.SENTENCE))[0]
-    second = [Job((40, token), Role.SENTENCE, given) for token in range(vocabulary)]
-    total = np.exp(seq2seq.score(second, Role.SENTENCE)).sum() / start
-    assert total == pytest.approx(1, abs=1e-4)
+    given = ((-1, (30, 31, 30)), (1, (50,)))
+
+    def total(*before: int) -> float:
+        jobs = [Job(((0, (*before, token)),), given) for token in range(vocabulary)]
+        return float(np.exp(seq2seq.score(jobs, Role.SENTENCE)).sum())
+
+    assert total() == pytest.approx(1, abs=1e-4)
+    start = np.exp(seq2seq.score([Job(((0, (40,)),), given)], Role.SENTENCE))[0]
+    assert total(40) / start == pytest.approx(1, abs=1e-4)
 
 
 def test_words_that_are_given_are_likelier(seq2seq: Seq2Seq) -> None:

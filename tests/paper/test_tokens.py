@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.corpus.corpus import Context, Corpus
+from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.seq2seq import CorpusPartReader
 from firth.paper.tokens import Role, TokenTable
@@ -40,12 +40,18 @@ def test_a_stored_table_is_the_table_of_all_sentences(base_run: Run, tmp_path: P
         np.testing.assert_array_equal(table.bounds, whole.bounds)
 
 
-def test_cutting_keeps_the_tokens_next_to_the_sentence(base_run: Run) -> None:
-    """A left side keeps its end; a sentence and a right side keep their beginning."""
+def test_each_sentence_is_cut_and_has_its_offset(base_run: Run) -> None:
+    """Left sentences keep their end, others their beginning; a blank one counts, and is left out.
+
+    With one sentence a side, offset + 1 is the number of the role.
+    """
     text = "The farmer followed the cow, the tractor, the seed and the plough."
     reader = CorpusPartReader(open_tokenizer(base_run), 5)
     whole = tuple(reader.tokens([text])[0])
     assert len(whole) > 5, "premise"
-    assert reader.sentences([text]) == [whole[:5]]
-    assert reader.sides([Context((text,), ())], Role.LEFT) == [whole[-5:]]
-    assert reader.sides([Context((), (text,))], Role.RIGHT) == [whole[:5]]
+    begin, end = whole[:5], whole[-5:]
+    assert reader.parts(Role.LEFT, [(text, text)]) == [((-2, end), (-1, end))]
+    assert reader.parts(Role.RIGHT, [(text, text)]) == [((1, begin), (2, begin))]
+    assert reader.parts(Role.LEFT, [(), (text, " ")]) == [(), ((-2, end),)]
+    for role in Role:
+        assert reader.parts(role, [(text,)])[0][0][0] + 1 == role

@@ -15,7 +15,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, Seq2Seq
-from firth.paper.tokens import Role
+from firth.paper.tokens import Role, joined
 from firth.paper.train_generator import (
     GENERATOR,
     BatchPlan,
@@ -104,7 +104,7 @@ def test_a_corpus_of_one_document(tmp_path: Path) -> None:
 def test_triples_are_the_corpus_contexts(
     built: Run, corpus: Corpus, tmp_path: Path, window: int
 ) -> None:
-    """The stored tokens of a triple are those of the position's context, cut the same way."""
+    """Triples of the stored tokens are those of the contexts, at document borders too."""
     reader = CorpusPartReader(open_tokenizer(built), 6)
     store = TokenizedCorpus(corpus, reader, window, tmp_path)
     positions = corpus.positions()[:40]
@@ -112,7 +112,8 @@ def test_triples_are_the_corpus_contexts(
     contexts = corpus.contexts(positions, window)
     expected = reader.triples(corpus.texts(positions), contexts, pairs)
     assert store.triples(positions) == expected
-    sizes = [[len(part) for part in triple] for triple in expected]
+    assert {len(left) for left, _, _ in expected} == set(range(1, window + 1)), "premise"
+    sizes = [[len(joined(part)) for part in triple] for triple in expected]
     assert store.sizes(positions).tolist() == sizes
 
 
@@ -149,7 +150,7 @@ def test_an_adopted_model_answers_as_the_model_itself(
     assert outcome.manifest.summary["layout"] == "forest_scores"
     assert train_generator(run).reused
     logs = open_generator(run).likelihoods(SENTENCES, CONTEXTS, all_pairs())
-    model = CausalLM(tiny_llama(), causal_tokenizer(), max_tokens=24)
+    model = CausalLM(tiny_llama(), causal_tokenizer(), max_tokens=24, window=2)
     direct = model.likelihoods(SENTENCES, CONTEXTS, all_pairs())
     np.testing.assert_allclose(logs, direct, atol=1e-5)
     changed = tiny_llama()

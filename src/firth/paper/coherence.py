@@ -250,10 +250,8 @@ class Coherence:
             table, rows = self._around(positions)
             query, constant = self._model.query(torch.from_numpy(sentence_vectors).to(table.device))
             columns = rows.reshape(len(rows), -1).T
-            products = (table @ torch.cat(query.chunk(len(columns), dim=1)).T).chunk(
-                len(columns), dim=1
-            )
-            logits = sum(map(rows_of, products, columns))
+            products = table @ torch.cat(query.chunk(len(columns), dim=1)).T
+            logits = sum(map(rows_of, products.chunk(len(columns), dim=1), columns))
             scores: Singles = (logits + constant).T.contiguous().cpu().numpy()
             return scores
 

@@ -142,8 +142,8 @@ class _Training:
         contexts = held_out.contexts(some, settings.window)
         self.held_out = reader.triples(held_out.texts(some), contexts, pairs)
         sizes = {name: getattr(config, name) for name in _SIZES}
-        sizes |= {"vocabulary": self.tokenizer.get_vocab_size(), "window": settings.window}
-        self.shape = Shape(**sizes)
+        vocabulary = self.tokenizer.get_vocab_size()
+        self.shape = Shape(vocabulary, window=settings.window, **sizes)
         longest = shared(
             scratch / "longest.npy", lambda: self.store.sizes(self.learned).max(axis=1)
         )
