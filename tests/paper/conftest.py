@@ -24,18 +24,7 @@ TOPICS = {
     "court": "judge lawyer trial jury witness verdict appeal court law crime",
     "music": "singer song violin concert piano melody orchestra choir drum stage",
 }
-VERBS = (
-    "saw",
-    "met",
-    "left",
-    "found",
-    "watched",
-    "reached",
-    "followed",
-    "praised",
-    "feared",
-    "remembered",
-)
+VERBS = "saw met left found watched reached followed praised feared remembered".split()
 SMALL: dict[str, Any] = {
     "window": 2,
     "precision": "float32",

@@ -29,8 +29,7 @@ def invoke(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that one command built from documents to the Surrogate, by the preset `paper`,
-    with two sentences on each side that are encoded together."""
+    """A run that one command built from documents to the Surrogate, by the preset `paper`."""
     path = tmp_path_factory.mktemp("cli")
     write_json(path / "documents.json", tiny_documents())
     sets = [word for size in SIZES for word in ("--set", size)]

@@ -14,13 +14,12 @@ from firth.run.run import Run
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs
 from .test_language_model import causal_tokenizer, tiny_llama
-from .test_seq2seq import read_jointly
 
 ODD = ["", "   ", "naïve 😀 ‮ text", "lone \ud800 surrogate", "a\x00b", "\n\n", "long " * 10_000]
 Make = Callable[..., Generator]
 
 
-@pytest.fixture(params=["causal-lm", "seq2seq", "joint"])
+@pytest.fixture(params=["causal-lm", "seq2seq"])
 def make(request: pytest.FixtureRequest, built: Run) -> Make:
     """Opens a generator with a budget of tokens and a number format."""
 
@@ -32,10 +31,7 @@ def make(request: pytest.FixtureRequest, built: Run) -> Make:
         changes = {"precision": precision, "generator": {"batch_tokens": batch_tokens}}
         return open_generator(built.changed({"paper": changes}))
 
-    def joint(batch_tokens: int = 8_192, precision: str = "float32") -> Generator:
-        return read_jointly(seq2seq(batch_tokens, precision))
-
-    return {"causal-lm": causal, "seq2seq": seq2seq, "joint": joint}[request.param]
+    return causal if request.param == "causal-lm" else seq2seq
 
 
 def test_order_repetition_company_and_budget_do_not_matter(make: Make) -> None:

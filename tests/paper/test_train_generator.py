@@ -95,6 +95,8 @@ def test_a_corpus_of_one_document(tmp_path: Path) -> None:
         open_generator(run)
     summary = train_generator(run).manifest.summary
     assert (summary["positions"], summary["held_out"]) == (1, {})
+    with pytest.raises(InputError, match=r"paper\.window is 1, but .* built with 2"):
+        open_generator(run.changed({"paper": {"window": 1}}))
     lines = make_run(tmp_path / "lines", [{"text": "The ship left the bay."}], generator=SHORT)
     with pytest.raises(InputError, match="running text"):
         train_generator(lines)

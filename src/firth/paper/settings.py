@@ -67,7 +67,7 @@ class GeneratorSettings(Section):
     pointer: bool = True
     """Whether the decoder can point at tokens of the neighbors; the paper's does not."""
     joint: bool = False
-    """Encode both neighbors as one text, so that no encoding is used for two contexts."""
+    """Encode both neighbors as one text, which is slower: other contexts cannot reuse it."""
     dropout: Fraction = 0.1
     drop_neighbor: Fraction = 0.15
     """Share of the parts to generate that are trained without one of their neighbors."""
