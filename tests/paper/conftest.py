@@ -24,7 +24,7 @@ TOPICS = {
     "court": "judge lawyer trial jury witness verdict appeal court law crime",
     "music": "singer song violin concert piano melody orchestra choir drum stage",
 }
-VERBS = "saw met left found watched reached followed praised feared remembered".split()
+VERBS = "saw met left found watched reached followed praised feared remembered"
 SMALL: dict[str, Any] = {
     "window": 2,
     "precision": "float32",
@@ -71,7 +71,8 @@ def tiny_documents(count: int = 40) -> list[dict[str, str]]:
             sentences = []
             for _ in range(rng.randint(3, 5)):
                 one, two, three = rng.sample(TOPICS[topic].split(), 3)
-                sentences.append(f"The {one} {rng.choice(VERBS)} the {two} near the {three}.")
+                verb = rng.choice(VERBS.split())
+                sentences.append(f"The {one} {verb} the {two} near the {three}.")
             paragraphs.append(" ".join(sentences))
         documents.append({"id": f"{topic}-{number}", "text": "\n\n".join(paragraphs)})
     return documents
