@@ -76,7 +76,7 @@ def test_decomposed_text_has_the_same_normal_form() -> None:
 
 
 def test_stems_by_language() -> None:
-    """Snowball where it knows the language, light stems in Arabic, words or beginnings elsewhere."""
+    """Snowball where it knows the language, light stems in Arabic, else words, or beginnings."""
     assert stems(["sailing", "sails"], stemmer_of("en")) == ["sail", "sail"]
     assert stems(["häuser", "häusern"], stemmer_of("de")) == ["haus", "haus"]
     assert stems(["sailing"], stemmer_of("xx")) == ["sailing"]
