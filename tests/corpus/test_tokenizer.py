@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from firth.corpus import tokenizer as module
 from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
 from firth.run.run import Run
@@ -53,12 +52,13 @@ def test_special_tokens_are_not_read_in_texts(run: Run) -> None:
     assert tokenizer.decode(encoding.ids).strip() == "the <mask> </s> ship 日本 \x07"
 
 
-def test_words_are_the_same_tokens_everywhere(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start and inside a sentence, in upper and lower case; the vocabulary is limited."""
-    monkeypatch.setattr(module, "VOCABULARY", 300)
-    summary = build_tokenizer(run).manifest.summary
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_words_are_the_same_tokens_everywhere(run: Run, lower_case: bool) -> None:
+    """At the start and inside a sentence, and in lower case as set; the vocabulary is limited."""
+    few = run.changed({"tokenizer": {"vocabulary": 300, "lower_case": lower_case}})
+    summary = build_tokenizer(few).manifest.summary
     tokenizer = open_tokenizer(run)
     assert summary["vocabulary"] == tokenizer.get_vocab_size() == 300
-    assert tokenizer.encode("The Ship").ids == tokenizer.encode("the ship").ids
+    assert (tokenizer.encode("The").ids == tokenizer.encode("the").ids) == lower_case
     ids = tokenizer.encode("the the").ids
     assert ids[: len(ids) // 2] == ids[len(ids) // 2 :]

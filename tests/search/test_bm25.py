@@ -149,6 +149,16 @@ def test_unknown_words_and_matches(tmp_path: Path) -> None:
     assert [text[start:end] for start, end in matches] == ["SHIPS", "sail"]
 
 
+def test_pairs_of_characters_are_words_of_a_script_without_spaces(tmp_path: Path) -> None:
+    """Pairs are marked, not their characters; unknown are runs of unknown characters."""
+    index = opened(tmp_path, [[("", ["紙の船"])]])
+    assert index.content("船の紙の") == {"船の", "の紙", "紙の"}
+    assert index.content("船") == {"船"}
+    assert index.matched(index.content("の紙の"), "紙の船") == ((0, 2),)
+    assert index.unknown("船の紙の") == []
+    assert index.unknown("船の猫犬") == ["猫犬"]
+
+
 def test_an_index_may_be_empty(tmp_path: Path) -> None:
     """Without any document there are no scores."""
     index = opened(tmp_path, [[]])

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.text.words import (
+    BEGINNINGS,
     UNKNOWN,
     as_written,
     has_word,
@@ -60,10 +61,11 @@ def test_words_consist_of_letters_marks_and_digits(text: str) -> None:
         ("İZMİR ΟΔΟΣ", ["izmir", "οδοσ"]),
         ("ﻣﺮﺣﺒﺎ", ["مرحبا"]),
         ("ሰላም ለዓለም።", ["ሰላም", "ለዓለም"]),
+        ("a \u0301 \u200d \u093f b", ["a", "b"]),
     ],
 )
 def test_marks_do_not_cut_words(text: str, expected: list[str]) -> None:
-    """Vowel signs and joiners belong to their word; scripts without spaces give pairs, too."""
+    """Vowel signs and joiners belong to a word; scripts without spaces give pairs, too."""
     assert words(text) == expected
 
 
@@ -74,12 +76,14 @@ def test_decomposed_text_has_the_same_normal_form() -> None:
 
 
 def test_stems_by_language() -> None:
-    """Snowball stems where it knows the language, light ones in Arabic; elsewhere words stay."""
+    """Snowball where it knows the language, light stems in Arabic, else words, or beginnings."""
     assert stems(["sailing", "sails"], stemmer_of("en")) == ["sail", "sail"]
     assert stems(["häuser", "häusern"], stemmer_of("de")) == ["haus", "haus"]
     assert stems(["sailing"], stemmer_of("xx")) == ["sailing"]
     arabic = words("والكتاب بالكتاب للكتاب كِتاب الكتابات")
     assert stems(arabic, stemmer_of("ary")) == 5 * ["كتاب"]
+    beginnings = stems(words("પાસવર્ડને 페이지의 페이지 19841"), BEGINNINGS)
+    assert beginnings == ["પાસવ", "페이", "페이", "19841"]
 
 
 @pytest.mark.parametrize(

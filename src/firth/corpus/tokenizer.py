@@ -16,14 +16,14 @@ TOKENIZER = Stage("tokenizer", 1)
 FILE = "tokenizer.json"
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 """Tokens 0 to 4. `<unk>` never occurs: every byte has a token."""
-VOCABULARY = 16_000
 MAX_SENTENCES = 2_000_000
 """Sentences that are read of a larger corpus, in evenly spread batches."""
 
 
 def build_tokenizer(run: Run) -> Outcome:
-    """Learn a tokenizer on the sentences of the corpus: lower case, 16,000 tokens."""
-    return run.build(TOKENIZER, _fill, inputs={"corpus": Corpus.open(run).digest})
+    """Learn a tokenizer on the sentences of the corpus, as the settings `tokenizer` say."""
+    inputs = {"corpus": Corpus.open(run).digest}
+    return run.build(TOKENIZER, _fill, settings=["tokenizer"], inputs=inputs)
 
 
 def open_tokenizer(run: str | Path | Run) -> "Tokenizer":
@@ -42,14 +42,15 @@ def open_tokenizer(run: str | Path | Run) -> "Tokenizer":
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-    corpus = Corpus.open(run)
+    corpus, settings = Corpus.open(run), run.settings.tokenizer
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    normal = [normalizers.NFKC(), *([normalizers.Lowercase()] if settings.lower_case else [])]
+    tokenizer.normalizer = normalizers.Sequence(normal)
     # The blank before the first word makes it the same token there as in mid-sentence.
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
+        vocab_size=settings.vocabulary,
         min_frequency=2,
         special_tokens=list(SPECIAL_TOKENS),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),

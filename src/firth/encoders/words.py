@@ -27,7 +27,7 @@ from firth.text.stems import Idf, fit_idf
 from firth.text.types import Floats, Singles, unit
 from firth.text.words import stemmer_of, stems, words
 
-WORDS = Stage("words", version=2)
+WORDS = Stage("words", version=3)
 _WORDS, _VECTORS = "words.json", "vectors.safetensors"
 _RARE = 6.0
 """The inverse document frequency (a word of one sentence in 400) at which a direction by spelling

@@ -224,4 +224,5 @@ def preset(name: str) -> dict[str, Any]:
     if name not in PRESETS:
         raise InputError(f"There is no preset {name!r}. The presets are {' and '.join(PRESETS)}.")
     text = (Path(__file__).with_name("data") / f"{name}.yaml").read_text(encoding="utf-8")
-    return {"paper": yaml.safe_load(text)}
+    values: dict[str, Any] = yaml.safe_load(text)
+    return values

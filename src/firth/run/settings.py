@@ -62,6 +62,14 @@ class CorpusSettings(Section):
     """Share of the documents that no model learns from; label-free comparison asks about them."""
 
 
+class TokenizerSettings(Section):
+    """The tokenizer of models that are trained from scratch."""
+
+    vocabulary: Annotated[int, Field(ge=300)] = 16_000
+    """Tokens, at most."""
+    lower_case: bool = True
+
+
 class WordSettings(Section):
     """Word vectors, learned from which sentences are neighbors."""
 
@@ -200,6 +208,7 @@ class Settings(Section):
     seed: Annotated[int, Field(ge=0)] = 13
     """Every random choice follows from it."""
     corpus: CorpusSettings = CorpusSettings()
+    tokenizer: TokenizerSettings = TokenizerSettings()
     words: WordSettings = WordSettings()
     encoder: EncoderSettings = EncoderSettings()
     adapt: AdaptSettings = AdaptSettings()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from firth.run.files import create_mapped, open_mapped
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Ints, Singles, places
-from firth.text.words import joined, spans, stems, words
+from firth.text.words import characters, joined, spans, stems, words
 
 K1, B = 1.5, 0.75
 """Saturation of counts and weight of lengths (Robertson & Zaragoza 2009; bm25s has the same)."""
@@ -182,9 +182,14 @@ class Bm25:
         return rare or kept or {stem: float(times) for stem, times in counts.items()}
 
     def content(self, query: str) -> set[str]:
-        """Return the stems of `terms` without stop words, unless there are no others."""
+        """Return the stems of `terms` that a reader looks for.
+
+        Stop words are none of them, nor single characters of a script without spaces, whose pairs
+        are there. If there is nothing else, they are all.
+        """
         terms = self.terms(query)
-        return terms.keys() - self._stop_words or {*terms}
+        content = terms.keys() - self._stop_words or {*terms}
+        return {stem for stem in content if characters(stem) != [stem]} or content
 
     def searched_words(self, text: str) -> list[str]:
         """Return the words of a text that are neither stop words nor single letters."""
@@ -221,11 +226,14 @@ class Bm25:
         return of_sentences, of_documents, (ceilings[0], ceilings[1])
 
     def unknown(self, query: str) -> list[str]:
-        """Return the distinct words of a query whose stems no sentence and no title has."""
+        """Return the distinct words of a query whose stems no sentence and no title has.
+
+        A pair of known characters in a script without spaces is no word, and not among them.
+        """
         distinct = list(dict.fromkeys(words(query)))
-        roots = stems(distinct, self.stemmer)
-        unknown = zip(distinct, roots, strict=True)
-        return joined(word for word, stem in unknown if not self.frequency(stem))
+        roots = zip(distinct, stems(distinct, self.stemmer), strict=True)
+        unknown = {word: characters(word) for word, stem in roots if not self.frequency(stem)}
+        return joined(word for word, parts in unknown.items() if {*parts} <= unknown.keys())
 
     def matched(self, terms: Container[str], text: str) -> tuple[tuple[int, int], ...]:
         """Return the spans of the words of a text whose stems are among `terms`.

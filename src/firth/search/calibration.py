@@ -27,7 +27,8 @@ SCORES, SCRIPTS = "scores.safetensors", "scripts.json"
 RANDOM, SAME_DOCUMENT, UNMATCHED = "random", "same-document", "unmatched"
 LENGTHS = (1, 2, 3, 5, 8, 13)
 """Words that are searched for in the drawn queries; a query is compared with the nearest length."""
-ANSWERS, RELATED, NOTHING = "probably answers", "may be related", "nothing here answers this"
+ANSWERS, RELATED = "probably answers", "may be related"
+NOTHING = "probably nothing here answers this"
 UNLIKELY = "unlikely to answer"
 _ANSWERS_AT, _RELATED_AT = 0.05, 0.4
 _FEWEST, _COUNTED, _TOP = 1_000, 50, 0.01

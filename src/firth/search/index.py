@@ -41,10 +41,10 @@ from firth.run.stage import SCRATCH, Manifest, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges
-from firth.text.words import stemmer_of
+from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 
-INDEX = Stage("index", 2)
-ADDED = Stage("index-added", 2)
+INDEX = Stage("index", 3)
+ADDED = Stage("index-added", 3)
 """Rows of the documents that came after the index was built."""
 NAMING = ("search.encoder", "encoder.model", "encoder.pooling", "encoder.max_tokens")
 """Settings that decide which encoder the index has, and how it reads."""
@@ -81,6 +81,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
     named = named_encoder(run)
     work = _Encoding(named or str(run.path / ENCODER.name), _reading(run))
     stemmer = stemmer_of(corpus.language)
+    stemmer = BEGINNINGS if stemmer == NO_STEMMER else stemmer
     seed = derive_seed(run.settings.seed, "index", "codes")
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
