@@ -1,10 +1,11 @@
 """The paper's method on pairs of STSb: as printed, without each handicap, and on more text.
 
-usage: python benchmarks/paper.py PRINTED RUN LARGE CAUSAL TAUGHT --data-dir DATA
+usage: python benchmarks/paper.py PRINTED RUN LARGE CAUSAL --data-dir DATA
 
 docs/understand/paper.md has the commands that build the runs: by Eq. 1 as printed, by the default
-ranking, on more text, with a language model for the trained generator, and with a Surrogate. Terms
-of Eq. 3 are stages of the runs, so that a stopped call continues. λ is chosen on STSb dev.
+ranking, on more text, and with a language model for the trained generator. The first two have a
+Surrogate. Terms of Eq. 3 are stages of the runs, so that a stopped call continues. λ is chosen on
+STSb dev.
 """
 
 import argparse
@@ -37,11 +38,12 @@ from firth.run.run import Run
 from firth.text.types import Floats
 
 SEED = 13
-COMMAND = "python benchmarks/paper.py printed kb large smollm2 taught --data-dir DATA"
+COMMAND = "python benchmarks/paper.py printed kb large smollm2 --data-dir DATA"
 CORPORA = "0.7M words of captions, news and GUM; 9.6M words of these, a forum and Wikipedia"
 SMALL, LARGE, CAUSAL = 8, 16, 8
 """|C_s| of the rows as printed, of those with more contexts, and with the language model."""
-ALONE = (2, 4, 8, 16, 100, 500)
+SIZES = (2, 4, 8, 16, 100, 500)
+MORE, MOST = SIZES[-2:]
 HANDICAPS = {
     "Dice": None,
     "tf-idf of stems": None,
@@ -171,10 +173,10 @@ def by_kind(rated: Rated, folder: Path) -> dict[str, Cell]:
 
 
 def by_coherence(rated: Rated, folder: Path, measure: Measure) -> dict[int, Cell]:
-    """Return the figures of the coherence term alone for every size of `ALONE`."""
-    most, weights = ALONE[-1], SINGLE["coherence"]
+    """Return the figures of the coherence term alone for every size of `SIZES`."""
+    weights = SINGLE["coherence"]
     paper = {
-        "contexts": {"size": most, "shortlist": 2 * most},
+        "contexts": {"size": MOST, "shortlist": 2 * MOST},
         "fits": {"weights": weights.model_dump()},
     }
     origin = Origin.open(VariedRun.of(Run.open(folder), {"paper": paper}))
@@ -182,15 +184,15 @@ def by_coherence(rated: Rated, folder: Path, measure: Measure) -> dict[int, Cell
     for pair in progress(rated.data.pairs, f"Coherence alone, {folder.name}"):
         profiles = pair_fits(origin, [pair])
         kept = kept_contexts(origin, profiles, origin.settings.contexts, weights)
-        sizes = (similarities_of(profiles, kept, n, weights, measure) for n in ALONE)
+        sizes = (similarities_of(profiles, kept, n, weights, measure) for n in SIZES)
         values.append([float(one[0]) for one in sizes])
-    columns = zip(ALONE, zip(*values, strict=True), strict=True)
+    columns = zip(SIZES, zip(*values, strict=True), strict=True)
     return {size: rated.spearman(np.array(column)) for size, column in columns}
 
 
 def by_size(fits: Fits, weights: Weights) -> dict[int, Cell]:
-    """Return the figures of each size of `ALONE` that fits have."""
-    sizes = (size for size in ALONE if size <= fits.size)
+    """Return the figures of each size of `SIZES` that fits have."""
+    sizes = (size for size in SIZES if size <= fits.size)
     return {size: figure(fits, "centered", size, weights) for size in sizes}
 
 
@@ -245,12 +247,12 @@ def of_surrogate(folder: Path, data_dir: Path) -> list[Cell]:
 def main() -> None:
     """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("printed", "run", "large", "causal", "taught"):
+    for name in ("printed", "run", "large", "causal"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=120)
     parser.add_argument("--more-pairs", type=int, default=400)
-    parser.add_argument("--few-pairs", type=int, default=30, help="for coherence alone")
+    parser.add_argument("--few-pairs", type=int, default=40, help="of the number of contexts")
     given = parser.parse_args()
     dev, test = (sample(split, given.pairs, given.data_dir) for split in ("dev", "test"))
     few = sample("dev", given.few_pairs, given.data_dir)
@@ -288,17 +290,16 @@ def main() -> None:
     measured = (
         by_coherence(few, given.printed, "cosine"),
         by_coherence(few, given.run, "centered"),
-        by_size(fits_of(dev, given.run, LARGE, pmi=True), chosen["run"]),
-        by_size(fits_of(dev, given.large, LARGE, pmi=True), chosen["large"]),
+        by_size(fits_of(few, given.run, MORE, pmi=True), chosen["run"]),
+        by_size(fits_of(few, given.large, MOST, pmi=True), chosen["large"]),
     )
-    rows = {str(size): [column.get(size) for column in measured] for size in ALONE}
+    rows = {str(size): [column.get(size) for column in measured] for size in SIZES}
     columns = "contexts|coherence, printed|coherence|all terms|more text"
-    store(
-        "paper-contexts", columns, rows, f"{of_few}; {given.pairs} for the columns with likelihoods"
-    )
+    store("paper-contexts", columns, rows, of_few)
 
     columns = "|pairs|L2 on dev|of a constant|ρ with Origin|STSb dev"  # noqa: RUF001
-    rows = {"Siamese": of_surrogate(given.taught, given.data_dir)}
+    origins = {"as printed": given.printed, "all three": given.run}
+    rows = {name: of_surrogate(run, given.data_dir) for name, run in origins.items()}
     store("paper-surrogate", columns, rows, f"{CORPORA}; harvested pairs of dev; sts-b:dev")
 
 
