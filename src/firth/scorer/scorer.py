@@ -85,7 +85,7 @@ class Scorer:
         states = None
         if run.settings.encoder.model is not None:
             encoder = open_blended_encoder(run)
-            sentences, states = EncodedSentences(encoder), encoder.word_states
+            sentences, states = EncodedSentences(encoder.encode), encoder.word_states
         components: dict[str, Component] = {
             SENTENCES: sentences,
             ALIGNED: AlignedWords(space, states),
