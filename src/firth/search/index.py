@@ -402,29 +402,22 @@ class Index:
         return scores
 
     def nearest(
-        self,
-        vectors: npt.ArrayLike,
-        k: int,
-        *,
-        within: Ints | None = None,
-        exact: bool | None = None,
+        self, vectors: npt.ArrayLike, k: int, *, within: Ints | None = None
     ) -> tuple[Ints, Singles]:
         """Return the sentences nearest to each of q queries, (q, k), and their cosines, (q, k).
 
-        The nearest comes first. There are fewer than k where there are fewer sentences.
+        The nearest comes first. There are fewer than k where there are fewer sentences. Of more
+        than `EXACT` vectors, those are compared whose codes are nearest.
 
         Args:
             vectors: Unit vectors, (q, d).
             k: At least 1.
             within: Ascending numbers of the only sentences to compare.
-            exact: Compares every vector. By default it does up to `EXACT` vectors, and beyond
-                compares those exactly whose codes are nearest.
         """
         wanted = np.array(vectors, np.float32, ndmin=2)
         rows = self._rows(within)
         k = min(k, len(rows))
-        exact = len(rows) <= EXACT if exact is None else exact
-        if exact:
+        if len(rows) <= EXACT:
             blocks = range(0, max(1, len(wanted)), _QUERIES)
             pieces = [self._compare(wanted[at : at + _QUERIES], rows, k) for at in blocks]
         else:
