@@ -252,13 +252,8 @@ _WORTH = 0.15
 """Least share of a product that a topic is named for."""
 
 
-@dataclass(frozen=True)
-class ProductEvidence:
-    """A product of two vectors, and its topics and contexts, as those of `Explanation`."""
-
-    product: float
-    topics: tuple[TopicShare, ...]
-    contexts: tuple[ContextShare, ...]
+ProductEvidence = tuple[float, tuple[TopicShare, ...], tuple[ContextShare, ...]]
+"""A product of two vectors, and its topics and contexts, as those of `Explanation`."""
 
 
 class TopicFits:
@@ -283,11 +278,8 @@ class TopicFits:
             near1, near2 = unit(one) @ self._vectors.T, unit(two) @ self._vectors.T
             for i, product in enumerate((scale * np.vecdot(one, two)).tolist()):
                 added = scale / len(self._rows) * fits1[i] * fits2[i]
-                yield ProductEvidence(
-                    product,
-                    self._topics(added),
-                    self._contexts(pairs[start + i], near1[i], near2[i], added),
-                )
+                contexts = self._contexts(pairs[start + i], near1[i], near2[i], added)
+                yield product, self._topics(added), contexts
 
     def _topics(self, added: Floats) -> tuple[TopicShare, ...]:
         """Return topics in order of what they add beyond the share that their size lets expect."""

@@ -155,7 +155,7 @@ class Scorer:
         ones, twos = (np.array([pair[side] for pair in vectors]) for side in (0, 1))
         products = self._fits.explain(pairs, ones, twos, of_sentences)
         alignments = self.components[ALIGNED].evidence(pairs)
-        for (one, two), score, penalty, summed, product, aligned in zip(
+        for (one, two), score, penalty, summed, (product, topics, contexts), aligned in zip(
             pairs, scores.tolist(), lost.tolist(), sums, products, alignments, strict=True
         ):
             assert aligned.words is not None
@@ -165,30 +165,22 @@ class Scorer:
                 added = added + of_sentences * summed.words
             if summed.learned is not None:
                 learned = of_sentences * summed.learned
-            words = self._reader.align(one, two, aligned.matches, added, learned, penalty)
-            topics = product.topics if of_sentences else ()
+            word_matches, words1, words2, knowledge = self._reader.align(
+                one, two, aligned.matches, added, learned, penalty
+            )
+            if not of_sentences:
+                topics, contexts = (), ()
             listed = {
-                WORDS_PART: (
-                    float(added.sum()),
-                    [match.contribution for match in words.word_matches],
-                ),
-                TOPICS: (product.product, [topic.contribution for topic in topics]),
+                WORDS_PART: (float(added.sum()), [each.contribution for each in word_matches]),
+                TOPICS: (product, [topic.contribution for topic in topics]),
             }
             if penalty:
                 listed[NUMBERS] = (-penalty, [-penalty])
             if not (of_words or summed.words is not None):
                 del listed[WORDS_PART]
+            parts = parts_of(score, listed)
             yield Explanation(
-                one,
-                two,
-                score,
-                parts_of(score, listed),
-                topics,
-                words.word_matches,
-                words.words1,
-                words.words2,
-                product.contexts if of_sentences else (),
-                knowledge=words.knowledge,
+                one, two, score, parts, topics, word_matches, words1, words2, contexts, knowledge
             )
 
     def _score(
