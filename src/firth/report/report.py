@@ -70,7 +70,7 @@ def page(report: Mapping[str, Any]) -> str:
     return environment.from_string(template).render(
         **report,
         style=Markup(render.style()),
-        article=lambda explanation: Markup(render.article(explanation)),
+        article=lambda explanation: Markup(render.html([explanation])),
     )
 
 
