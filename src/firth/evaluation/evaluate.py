@@ -330,7 +330,14 @@ def evaluate(
         sets = [data.sampled(sample, seed) for data in sets]
     scored = [ScoredSet(data, {}) for data in sets]
     for one, name in progress([(one, name) for one in scored for name in scorers], "Evaluating"):
-        one.scores[name] = _scores(scorers[name], name, one.data)
+        pairs = one.data.pairs
+        scores = np.asarray(scorers[name].similarities(pairs), dtype=np.float64)
+        if scores.shape != (len(pairs),):
+            raise InputError(
+                f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
+                f"{one.data.id}; expected one number for each pair"
+            )
+        one.scores[name] = scores
     notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
     results = Evaluation(tuple(scored), (), seed, resamples)
     notes += [
@@ -339,17 +346,6 @@ def evaluate(
         if one.estimate.reason
     ]
     return replace(results, notes=tuple(notes))
-
-
-def _scores(scorer: PairScorer, name: str, data: EvaluationSet) -> Floats:
-    pairs = data.pairs
-    scores = np.asarray(scorer.similarities(pairs), dtype=np.float64)
-    if scores.shape != (len(pairs),):
-        raise InputError(
-            f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
-            f"{data.id}; expected one number for each pair"
-        )
-    return scores
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
+from firth.run.console import plural
 from firth.run.errors import InputError
 
 NLI = ("entailment", "neutral", "contradiction")
@@ -217,7 +218,7 @@ class Problems:
         more = len(self.lines) - _SHOWN
         shown = [f"  - {problem}" for problem in self.lines[:_SHOWN]]
         shown += [f"  - and {more:,} more"] if more > 0 else []
-        count = "1 problem" if len(self.lines) == 1 else f"{len(self.lines):,} problems"
+        count = plural(len(self.lines), "problem")
         raise InputError("\n".join([f"{self.path}: {count}:", *shown]))
 
 
