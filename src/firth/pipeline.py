@@ -213,12 +213,6 @@ def add_documents(run: Run, documents: Any) -> CorpusSummary:
     return summary
 
 
-def remove_documents(run: Run, ids: list[str]) -> CorpusSummary:
-    """Remove documents from a run; their vectors are skipped from now on."""
-    with run.locked():
-        return corpus_build.remove_documents(run, ids)
-
-
 def compare_with_baseline(run: Run) -> Comparison | None:
     """Compare the scorer and the encoder of a run with n-grams of stems, without labels."""
     if not sum(run.manifest(QUESTIONS).summary.get("questions", {}).values()):
