@@ -41,10 +41,8 @@ _LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
 class Stage:
     """One step of a run.
 
-    Attributes:
-        name: Folder of the stage in the run; `paper/coherence` is a folder in a folder.
-        version: It is raised by hand when the bytes of the stage change for equal requests.
-        extra, command: What the stage needs installed, and what builds it, for messages.
+    The name is its folder in the run; the version is raised by hand when its bytes change for equal
+    requests. `extra` is what it needs installed, and `command` what builds it, for messages.
     """
 
     name: str
@@ -154,9 +152,6 @@ def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
 
     The caller holds a lock, so that nobody else builds here. `fill` must be deterministic given the
     request. It may continue from files in the workspace: they belong to the same request.
-
-    Raises:
-        InputError: `final` holds something that firth did not write. Nothing was built.
     """
     workspace, stale = beside(final, "work"), beside(final, "stale")
     finish_rename(final)

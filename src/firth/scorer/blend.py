@@ -41,13 +41,10 @@ _FILE = "blend.json"
 
 @dataclass(frozen=True)
 class Blend:
-    """The weights of a score.
+    """The weights of a score: of the cosine of sentence vectors, and of the alignment of words.
 
-    Attributes:
-        sentence_weight: Weight of the cosine of sentence vectors.
-        word_weight: Weight of the alignment of words.
-        spelling_weight: Length of spelling directions in sums of words.
-        learned: Whether learned word vectors count.
+    `spelling_weight` is the length of spelling directions in sums of words. `learned` says whether
+    learned word vectors count.
     """
 
     sentence_weight: float = 1.0

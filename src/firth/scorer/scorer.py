@@ -37,14 +37,10 @@ class Scorer:
 
     Args:
         components: Name → component: `sentences`, `words`.
-        weights: Name → weight; a component of weight 0 is left out of the score.
+        weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
         number_penalty: Share of a score that is lost where all numbers differ, in [0, 1].
         space: Which words the corpus has.
         open_contexts: Opens the contexts that explain scores.
-
-    Attributes:
-        components: As given.
-        weights: Weights above 0, which sum to 1.
 
     Example:
         >>> scorer = Scorer.open(Run.open("run"))
@@ -68,16 +64,7 @@ class Scorer:
 
     @classmethod
     def open(cls, run: str | Path | Run, blend: Blend | None = None) -> "Scorer":
-        """Open the scorer of a run.
-
-        Args:
-            run: A run whose words and blend are built.
-            blend: Weights instead of those of the run.
-
-        Raises:
-            MissingStageError: A stage is not built.
-            InputError: The pretrained encoder is gone, has changed, or cannot be loaded.
-        """
+        """Open the scorer of a run whose words and blend are built, perhaps with another blend."""
         run = Run.open(run)
         blend = blend or Blend.of(run)
         space = blend.known(WordSpace.load(run.folder(WORDS)))
@@ -117,11 +104,7 @@ class Scorer:
         return float(self.similarities([(a, b)])[0])
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts.
-
-        Raises:
-            InputError: An item of `pairs` is not two texts.
-        """
+        """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts."""
         return self._score(pairs, self.component_similarities(pairs))[0]
 
     def component_similarities(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:

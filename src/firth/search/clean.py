@@ -59,9 +59,6 @@ def write_cleaned(
 
     Every member of a group is dropped, and its representative stays. What is related stays, too.
     `OUT.dropped.jsonl` has a line for each text that was dropped.
-
-    Raises:
-        InputError: A file exists and `force` is not given, or cannot be written.
     """
     out, corpus = Path(out), Corpus.open(run, "all")
     dropped = dropped_file(out)

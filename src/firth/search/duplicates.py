@@ -48,7 +48,6 @@ class Member:
     """A sentence or document of a group.
 
     Attributes:
-        document, title: Id and title of the document.
         sentence: Place of the sentence in its document, from 1; 0 for a document.
         text: The sentence; of a document the first one.
         kind: How near it is to the representative; `exact` for the representative itself.
@@ -57,7 +56,6 @@ class Member:
         differ: What sentences differ in that matters; only related ones differ.
         shared: Words of meaning that it shares with the representative.
         added, left_out: Longer runs of words that only it, or only the representative, has.
-        date: Date of the document, or "".
         number: Number of the sentence, or of the document, in the corpus.
     """
 
@@ -128,15 +126,11 @@ class Duplicates(Sequence[Group]):
     """Groups of texts that say the same, those with the nearest members first.
 
     Attributes:
-        unit: What was compared: `sentence` or `document`.
-        compared: Number of sentences or documents that were compared.
         groups: Boilerplate first, then groups with exact members, then by score; of equals the
             largest first.
         related: Texts with later ones that are near or similar, and differ in what matters.
-        threshold: Least similarity of what is similar.
         false_match_rate: Share of sentences without a counterpart that have a match this similar,
             measured on this corpus; None where it is not measured.
-        notes: What else a reader must know.
     """
 
     unit: Unit
@@ -236,10 +230,6 @@ def duplicates(
         false_match_rate: Share of the sentences without a counterpart that may be given one. It is
             measured on sentences of two halves (`firth.search.calibrate`).
         where: Filter of documents (`Corpus.documents_where`).
-
-    Raises:
-        InputError: An argument is out of range, or no document matches the filter.
-        MissingStageError: The run has no index.
 
     Example:
         >>> for group in duplicates("run"):  # doctest: +SKIP

@@ -305,13 +305,8 @@ class _Part:
 class Index:
     """Unit vectors and BM25 of all sentences of a run, by their numbers in `corpus`.
 
-    Use `Index.open`. Arrays are memory-mapped.
-
-    Attributes:
-        corpus: All documents of the run.
-        bm25: Scores sentences and documents by words.
-        unindexed: Number of documents that the store has and the index lacks.
-        dimensions: Length of a vector.
+    Use `Index.open`. Arrays are memory-mapped. `corpus` has all documents of the run, and
+    `unindexed` is the number of those that the index lacks.
     """
 
     def __init__(
