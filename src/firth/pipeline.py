@@ -90,12 +90,9 @@ def _tune(*args: Any) -> Any:
 class Built:
     """A run that is up to date, and what is worth knowing about it.
 
-    Attributes:
-        stages: Name of each stage → whether this call built it.
-        comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
-            where these give no questions.
-        threshold: Cosine that one random pair in a hundred reaches; None without a calibration.
-        examples: Similar sentences of different documents, a pair or none.
+    `stages` says whether this call built each. The comparison on held-out documents is None where
+    these give no questions. `threshold` is the cosine that one random pair in a hundred reaches,
+    and `examples` are similar sentences of different documents, a pair or none.
     """
 
     run: Run

@@ -75,11 +75,8 @@ class TfIdf:
     Each distinct stem of a text weighs ln((1 + N) / (1 + n)), where n of N sentences have it. A
     stem that the counts lack weighs most. With n-grams, stems that are spelled alike are partly
     equal: a text is the sum of the directions of its stems (`firth.text.stems`), each as long as
-    its idf.
-
-    Attributes:
-        idf: Word counts; None counts the distinct texts of each call, so that scores depend on it.
-        ngrams: Whether stems that are spelled alike are partly equal.
+    its idf. Without an `idf`, the distinct texts of each call are counted, so that scores depend on
+    them.
     """
 
     idf: Idf | None = None

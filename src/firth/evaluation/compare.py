@@ -305,8 +305,7 @@ class Decision:
     Attributes:
         differences: Type → its accuracy minus that of the reference, x 100, for types with enough
             questions and documents.
-        gained: Types on which it is significantly more accurate.
-        lost: Types on which it is significantly less accurate.
+        gained, lost: Types on which it is significantly more, or less, accurate.
         gain: Mean difference over the types that count, each of equal weight.
     """
 

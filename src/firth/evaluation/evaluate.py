@@ -153,11 +153,7 @@ class Evaluation:
         )
 
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
-        """Return one figure, by default of the set's usual metric; the set may lack its split.
-
-        Raises:
-            InputError: There is no such figure.
-        """
+        """Return one figure, by default of the set's usual metric; the set may lack its split."""
         for one in self.figures:
             named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
             if named and set in (one.set, one.set.rpartition(":")[0]):
@@ -168,10 +164,6 @@ class Evaluation:
         """Compare all other models with one, on every set that both have, by its usual metric.
 
         With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too.
-
-        Raises:
-            InputError: `against` or a set of `mean_of` is not there, or no model shares a set with
-                `against`.
         """
         models = self.models
         if against not in models:
@@ -263,11 +255,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: str | Path) -> "Evaluation":
-        """Read a file that `save` wrote.
-
-        Raises:
-            InputError: The file is missing, damaged or of another version.
-        """
+        """Read a file that `save` wrote, with the same version of firth's results."""
         values = read_json(Path(path))
         schema = values.get("schema") if isinstance(values, dict) else None
         if schema != SCHEMA:
@@ -366,9 +354,7 @@ def compare_results(
 ) -> ResultComparison:
     """Compare the models of files that `Evaluation.save` wrote, as `Evaluation.compare` does.
 
-    Raises:
-        InputError: A file cannot be used, two files have different rows of one set, or different
-            scores of one model; or as `Evaluation.compare`.
+    All must have the same rows of a set, and the same scores of a model.
     """
     loaded = [Evaluation.load(path) for path in paths]
     if not loaded:

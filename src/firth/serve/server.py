@@ -208,9 +208,6 @@ def serve(
 
     Other machines need the token of the variable FIRTH_TOKEN, unless `auth` is false. `allowed` are
     further names under which clients reach the service.
-
-    Raises:
-        InputError: Other machines reach the host and there is no token, or the port is taken.
     """
     token, everywhere = read_token(), kind_of_host(host) != "local"
     if token is None and auth and everywhere:
