@@ -1,7 +1,6 @@
 """What is done with duplicates: documents without them, and a sample that a person judges."""
 
 import csv
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +13,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.run.console import plural
 from firth.run.errors import InputError
-from firth.run.outputs import claim_output, write_file
+from firth.run.outputs import claim_output, write_file, write_json_lines
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.search.duplicates import Duplicates, Member
@@ -97,19 +96,13 @@ def write_cleaned(
                 }
 
     whole = result.unit == "document"
-    write_file(out, lambda path: _write_lines(path, lines()), force)
-    write_file(dropped, lambda path: _write_lines(path, reasons()), force)
+    write_json_lines(out, lines(), force)
+    write_json_lines(dropped, reasons(), force)
     return Cleaned(out, dropped, kept, corpus.n_documents - kept, len(gone))
 
 
 def _named(member: Member) -> dict[str, Any]:
     return {"document": member.document, "sentence": member.sentence, "text": member.text}
-
-
-def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
