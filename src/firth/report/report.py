@@ -9,7 +9,6 @@ from typing import Any
 from firth.corpus.corpus import Corpus
 from firth.evaluation.compare import Comparison
 from firth.pipeline import compare_with_baseline, examples, status, verdict
-from firth.run.console import escaped
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
@@ -56,22 +55,17 @@ def gather(run: Run) -> dict[str, Any]:
 
 
 def page(report: Mapping[str, Any]) -> str:
-    """Return the page. Texts are escaped, and so are characters that change the reading order."""
-    from jinja2 import Environment, StrictUndefined
+    """Return the page."""
+    from jinja2 import StrictUndefined
     from markupsafe import Markup
 
-    def visible(value: object) -> object:
-        return escaped(value) if isinstance(value, str) and type(value) is str else value
-
-    template = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=visible
-    )
-    return environment.from_string(template).render(
+    text = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
+    page: str = render.template(text, undefined=StrictUndefined, trim_blocks=True).render(
         **report,
         style=Markup(render.style()),
         article=lambda explanation: Markup(render.html([explanation])),
     )
+    return page
 
 
 def _bars(comparison: Comparison) -> list[dict[str, Any]]:

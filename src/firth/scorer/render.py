@@ -112,15 +112,22 @@ def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-@cache
-def _template() -> Any:
+def template(text: str, **options: Any) -> Any:
+    """Return a template in which texts are escaped; those in `Markup` are HTML.
+
+    Characters that act on a reader, as by changing the reading order, are spelled out.
+    """
     from jinja2 import Environment
 
     def plain(value: object) -> object:
-        # Characters that act on a reader are spelled out, except in `Markup`, which is HTML.
         return escaped(value) if type(value) is str else value
 
-    return Environment(autoescape=True, finalize=plain).from_string(_file("explanation.html"))
+    return Environment(autoescape=True, finalize=plain, **options).from_string(text)
+
+
+@cache
+def _template() -> Any:
+    return template(_file("explanation.html"))
 
 
 def html(explanations: Sequence["Explanation"], title: str | None = None) -> str:
