@@ -343,10 +343,11 @@ def _kind_of(folder: Path, file: str | None) -> ModelKind:
     if file is not None:
         return ModelKind.ONNX if file.endswith(".onnx") else ModelKind.CAUSAL_LM
     has_modules = (folder / MODULES).is_file()
-    types, config = module_types(folder), json_object(folder / "config.json")
+    modules, config = modules_of(folder), json_object(folder / "config.json")
     said = json_object(folder / "config_sentence_transformers.json").get("model_type")
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
+    types = [kind for kind, _ in modules]
     about = " ".join([str(said), *types] if has_modules else [str(said), architecture])
     if _CROSS_ENCODER.search(about):
         return ModelKind.CROSS_ENCODER
@@ -367,8 +368,8 @@ def _kind_of(folder: Path, file: str | None) -> ModelKind:
     return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
 
 
-def module_types(folder: Path) -> list[str]:
-    """Return the classes of a sentence-transformers model's modules, in order."""
+def modules_of(folder: Path) -> list[tuple[str, str]]:
+    """Return class and folder of each module of a sentence-transformers model, in order."""
     modules = plain_json(folder / MODULES)
-    listed = modules if isinstance(modules, list) else []
-    return [str(module.get("type")) for module in listed if isinstance(module, dict)]
+    known = [one for one in modules if isinstance(one, dict)] if isinstance(modules, list) else []
+    return [(str(one.get("type")), str(one.get("path") or "")) for one in known]
