@@ -178,9 +178,9 @@ def finish_rename(final: Path) -> None:
     Then `final` is missing, the old stage has the hidden name `.NAME.stale`, and the new one is in
     the workspace. The caller holds the lock.
     """
-    stale, workspace = beside(final, "stale"), beside(final, "work")
-    if os.path.lexists(final) or not stale.is_dir():
+    if not is_half_renamed(final):
         return
+    stale, workspace = beside(final, "stale"), beside(final, "work")
     try:
         new = Manifest.read(workspace)
     except DamagedError:

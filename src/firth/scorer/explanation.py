@@ -5,7 +5,7 @@ words, and the paper's method lists contexts only. Text, HTML and JSON render th
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -185,11 +185,8 @@ class Explanation:
     @property
     def unmatched(self) -> tuple[list[str], list[str]]:
         """Words of each text that match no word of the other; stop words are left out."""
-        first, second = (
-            joined(word.text for word in side if not (word.matched or word.stop_word))
-            for side in (self.words1, self.words2)
-        )
-        return first, second
+        first, second = self._words(lambda word: not (word.matched or word.stop_word))
+        return joined(first), joined(second)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -200,16 +197,18 @@ class Explanation:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Differences that turn the meaning though they change few words."""
-        negations, numbers, names = (self._marked(mark) for mark in
-                                     (Mark.NEGATION, Mark.NUMBER, Mark.NAME))  # fmt: skip
+        only = {
+            mark: self._words(lambda word, mark=mark: word.mark is mark and not word.matched)
+            for mark in Mark
+        }
         cautions = [
             f"only sentence {side} is negated ({', '.join(some)})"
-            for side, some in enumerate(negations, start=1)
+            for side, some in enumerate(only[Mark.NEGATION], start=1)
             if some
         ]
         penalty = self.parts[NUMBERS].contribution if NUMBERS in self.parts else None
-        cautions += _differing("numbers", numbers, penalty)
-        cautions += _differing("names", names, None)
+        cautions += _differing("numbers", only[Mark.NUMBER], penalty)
+        cautions += _differing("names", only[Mark.NAME], None)
         said1, said2 = words(self.text1), words(self.text2)
         if said1 != said2 and sorted(said1) == sorted(said2):
             cautions.append("the texts have the same words in another order")
@@ -268,21 +267,13 @@ class Explanation:
     def _orders_of_names(self) -> tuple[list[str], list[str]]:
         """Return the names that both texts have, in the order of each."""
         named = {w.text.lower() for w in (*self.words1, *self.words2) if w.mark is Mark.NAME}
-        first, second = (
-            [word.text for word in side if word.text.lower() in named & other]
-            for side, other in (
-                (self.words1, {word.text.lower() for word in self.words2}),
-                (self.words2, {word.text.lower() for word in self.words1}),
-            )
-        )
-        return first, second
+        one, two = ({word.text.lower() for word in side} for side in (self.words1, self.words2))
+        return self._words(lambda word: word.text.lower() in named & one & two)
 
-    def _marked(self, mark: Mark) -> tuple[list[str], list[str]]:
-        first, second = (
-            [word.text for word in side if word.mark is mark and not word.matched]
-            for side in (self.words1, self.words2)
-        )
-        return first, second
+    def _words(self, chosen: Callable[[Word], bool]) -> tuple[list[str], list[str]]:
+        """Return the chosen words of each text."""
+        one, two = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
+        return one, two
 
 
 def parts_of(score: float, listed: Mapping[str, tuple[float, Sequence[float]]]) -> dict[str, Part]:
