@@ -4,7 +4,6 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from firth.search.near import Kind
 
 _COLUMNS = ("match", "kind", "score", "text1", "text2", "place1", "place2")
 _ANSWERS = {"1": True, "yes": True, "y": True, "0": False, "no": False, "n": False}
-_Z = 1.96
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ def read_review(path: Path) -> Review:
             f"{path}: nothing is judged. Fill its column `match` with 1 or 0, and call this again; "
             "--force writes a new sample"
         )
-    n, share = len(judged), sum(judged) / len(judged)
-    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-    return Review(n, sum(judged), max(0.0, middle - half), min(1.0, middle + half))
+    from scipy.stats import binomtest
+
+    interval = binomtest(sum(judged), len(judged)).proportion_ci(method="wilson")
+    return Review(len(judged), sum(judged), float(interval.low), float(interval.high))
