@@ -304,7 +304,6 @@ class Status:
         newer: Number of sentences that the models have not learned from; below 0 they learned from
             sentences that are gone.
         stages: Name of each stage → `built`, `missing` or `older than the documents`.
-        next: Command that brings the run up to date, or "".
     """
 
     run: str

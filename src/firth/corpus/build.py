@@ -57,7 +57,6 @@ class CorpusSummary:
         skipped: Reason → records, files and folders whose text is lost.
         noted: Reason → records that are used without their date or id.
         duplicates: Documents that were left out, because the words of another one are the same.
-        language: ISO 639 code of the language in which the texts are read.
     """
 
     documents: int = 0

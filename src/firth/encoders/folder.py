@@ -68,9 +68,8 @@ class ModelKind(StrEnum):
 class PretrainedFiles:
     """The files of a pretrained model, which `look` has nothing against.
 
-    Attributes:
-        model: Absolute path of a folder or file, or a name on the hub.
-        file: The GGUF or ONNX file with the weights, relative to `folder`; None for safetensors.
+    The model is an absolute path, or a name on the hub. `file` is the GGUF or ONNX file with the
+    weights, relative to the folder; None for safetensors.
     """
 
     model: str

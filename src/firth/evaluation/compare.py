@@ -193,9 +193,8 @@ def compare_models(
             "documents, or hold more of them out (--set corpus.held_out_fraction=0.1), and run "
             "firth build again"
         )
-    answers = {}
-    for name in progress(list(scorers), "Asking models"):
-        answers[name] = answer(scorers[name], questions)
+    names = progress(list(scorers), "Asking models")
+    answers = {name: answer(scorers[name], questions) for name in names}
     return compare_answers(answers, against, run.settings.seed)
 
 

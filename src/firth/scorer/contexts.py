@@ -64,8 +64,7 @@ class Contexts:
     Attributes:
         texts, documents, titles: The n sentences, and id and title (or "") of their documents.
         vectors: Their unit vectors, (n, d).
-        topics: Groups of contexts; none is empty.
-        labels: Number of each context's topic, (n,).
+        labels: Number of each context's topic, (n,). No topic is empty.
     """
 
     texts: Sequence[str]
