@@ -123,8 +123,7 @@ def train(
             total += loss.detach()
         return float(total if processes() == 1 else _group().reduce(total, "mean"))
 
-    bar = Progress(schedule.steps, title)
-    with bar:
+    with Progress(schedule.steps, title) as bar:
         bar.advance(start)
         for step in range(start, schedule.steps):
             done = step + 1
