@@ -71,24 +71,19 @@ def page(report: Mapping[str, Any]) -> str:
 def _bars(comparison: Comparison) -> list[dict[str, Any]]:
     """Return name, figure with its interval, and their places in percent of an axis for all."""
     kind = next(iter(comparison.questions))
-    values = {name: one[kind] for name, one in comparison.accuracies.items()}
-    known = {name: value for name, value in values.items() if value.value is not None}
-    ends = [end for value in known.values() for end in (value.low, value.value, value.high)]
-    numbers = [end for end in ends if end is not None]
-    if not numbers:
-        return []
-    low, high = min(numbers) - 1, max(numbers) + 1
+    shown, ends = {}, {}
+    for name, accuracies in comparison.accuracies.items():
+        one = accuracies[kind]
+        if one.value is not None:
+            low, high = (one.value if end is None else end for end in (one.low, one.high))
+            shown[name], ends[name] = str(one), {"low": low, "value": one.value, "high": high}
+    first = min((at["low"] for at in ends.values()), default=0.0) - 1
+    last = max((at["high"] for at in ends.values()), default=0.0) + 1
 
-    def place(end: float | None, value: float) -> float:
-        return round(100 * ((value if end is None else end) - low) / (high - low), 1)
+    def places(at: dict[str, float]) -> dict[str, float]:
+        return {end: round(100 * (x - first) / (last - first), 1) for end, x in at.items()}
 
-    bars = []
-    for name, value in known.items():
-        assert value.value is not None
-        at = {"value": place(value.value, value.value), "low": place(value.low, value.value)}
-        at["high"] = place(value.high, value.value)
-        bars.append({"name": name, "text": str(value), "at": at})
-    return bars
+    return [{"name": name, "text": shown[name], "at": places(at)} for name, at in ends.items()]
 
 
 def _thresholds(run: Run) -> dict[str, str]:
