@@ -197,18 +197,18 @@ class Explanation:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Differences that turn the meaning though they change few words."""
-        only = {
-            mark: self._words(lambda word, mark=mark: word.mark is mark and not word.matched)
-            for mark in Mark
-        }
+
+        def only(mark: Mark) -> tuple[list[str], list[str]]:
+            return self._words(lambda word: word.mark is mark and not word.matched)
+
         cautions = [
             f"only sentence {side} is negated ({', '.join(some)})"
-            for side, some in enumerate(only[Mark.NEGATION], start=1)
+            for side, some in enumerate(only(Mark.NEGATION), start=1)
             if some
         ]
         penalty = self.parts[NUMBERS].contribution if NUMBERS in self.parts else None
-        cautions += _differing("numbers", only[Mark.NUMBER], penalty)
-        cautions += _differing("names", only[Mark.NAME], None)
+        cautions += _differing("numbers", only(Mark.NUMBER), penalty)
+        cautions += _differing("names", only(Mark.NAME), None)
         said1, said2 = words(self.text1), words(self.text2)
         if said1 != said2 and sorted(said1) == sorted(said2):
             cautions.append("the texts have the same words in another order")
