@@ -48,7 +48,7 @@ def test_every_member_is_paired_with_its_representative(
         for member, score in members.items():
             assert first < member
             assert score == pytest.approx(everything[first, member])
-    near_only = group_pairs(pairs_of(near), Pairs.none())
+    near_only = group_pairs(pairs_of(near), pairs_of({}))
     grouped = {*near_only, *(member for members in near_only.values() for member in members)}
     assert grouped <= set(seen)
     for one, two in everything:
