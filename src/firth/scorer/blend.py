@@ -65,13 +65,11 @@ class Blend:
     def of(cls, run: Run) -> "Blend":
         """Return the blend of a run: its settings, and for the rest what its stage chose."""
         settings = run.settings.scorer
-        given: dict[str, Any] = {
-            "sentence_weight": settings.sentence_weight,
-            "word_weight": settings.word_weight,
-            "spelling_weight": settings.spelling_weight,
-            "learned": None if settings.spelling_weight is None else True,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
+        names = ("sentence_weight", "word_weight", "spelling_weight")
+        values: dict[str, Any] = {name: getattr(settings, name) for name in names}
+        given = {name: value for name, value in values.items() if value is not None}
+        if "spelling_weight" in given:
+            given["learned"] = True
         whole = len(given) == len(fields(cls))
         blend = cls(**given) if whole else replace(cls(**_stored(run)["chosen"]), **given)
         if not blend.sentence_weight + blend.word_weight:
