@@ -81,7 +81,7 @@ class ScoredSet:
             columns = [(x[rows], y[rows]) for x, y in columns]
         drawn = bootstrap_seed(seed, data.name, data.split, subset, metric.value)
         name = data.id if subset == ALL else subset
-        return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=name)
+        return metric_sample(metric, columns, drawn, name=name)
 
     def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
         """Yield the figures of a model: all rows, mean over subsets, each subset."""
