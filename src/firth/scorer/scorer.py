@@ -105,7 +105,7 @@ class Scorer:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts."""
-        return self._score(pairs, self.component_similarities(pairs))[0]
+        return self._score(pairs)[0]
 
     def component_similarities(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:
         """Return name → similarities, (n,), of each component that has a weight."""
@@ -130,7 +130,7 @@ class Scorer:
     def explanations(self, pairs: Sequence[TextPair]) -> Iterator[Explanation]:
         """Yield the score of each pair and where it comes from; many pairs at once are faster."""
         pairs = checked(pairs)
-        scores, lost = self._score(pairs, self.component_similarities(pairs))
+        scores, lost = self._score(pairs)
         of_sentences = self.weights.get(SENTENCES, 0.0)
         of_words = self.weights.get(ALIGNED, 0.0)
         sums = list(self.components[SENTENCES].evidence(pairs))
@@ -166,11 +166,9 @@ class Scorer:
                 one, two, score, parts, topics, word_matches, words1, words2, contexts, knowledge
             )
 
-    def _score(
-        self, pairs: Sequence[TextPair], parts: Mapping[str, Floats]
-    ) -> tuple[Floats, Floats]:
+    def _score(self, pairs: Sequence[TextPair]) -> tuple[Floats, Floats]:
         """Return scores and what numbers that differ take from them, (n,) each."""
-        scores = self._mean(parts, (len(pairs),))
+        scores = self._mean(self.component_similarities(pairs), (len(pairs),))
         lost = self._lost(scores, number_differences(pairs, self._space.idf.language))
         equal = np.array([a == b for a, b in pairs], dtype=bool)
         scored: Floats = np.where(equal, 1.0, np.clip(scores - lost, -1.0, 1.0))
