@@ -252,12 +252,8 @@ class _Finder:
     def __init__(
         self, run: Run, threshold: float | None, false_match_rate: float, where: str | None
     ) -> None:
-        self._run, self._threshold, self._rate, self._where = (
-            run,
-            threshold,
-            false_match_rate,
-            where,
-        )
+        self._run, self._threshold = run, threshold
+        self._rate, self._where = false_match_rate, where
         self._index = Index.open(run)
         self._corpus = self._index.corpus
         self._reader = Reader(self._corpus.language)
