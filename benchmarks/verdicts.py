@@ -46,7 +46,7 @@ def systems_of(run: Run) -> dict[str, PairScorer]:
     """Return the systems: baselines, the scorer and variants, and a static encoder."""
     space = WordSpace.load(run.folder(WORDS))
     static = open_encoder("wordllama")
-    sentences, aligned = EncodedSentences(static), AlignedWords(space)
+    sentences, aligned = EncodedSentences(static.encode), AlignedWords(space)
     parts: dict[str, Component] = {"sentences": sentences, "words": aligned}
     penalty = run.settings.scorer.number_penalty
     over = Scorer(parts, {"sentences": 1.0, "words": 0.15}, penalty, space, no_contexts)

@@ -16,7 +16,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.pretrained import open_encoder
 from firth.encoders.static import ENCODER
-from firth.evaluation.baselines import open_baseline
+from firth.evaluation.baselines import PREFIX, open_baseline
 from firth.pipeline import Built, bring_up_to_date
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from firth.search.documents import Comparison, Given, Reuse
     from firth.search.duplicates import Duplicates
     from firth.search.search import Hits, Search
-
-BASELINE = "baseline:"
 
 
 class Model:
@@ -181,14 +179,14 @@ class Model:
         return summary
 
     def remove(self, ids: Iterable[str]) -> CorpusSummary:
-        """Remove documents by id.
+        """Remove documents by id; their vectors are skipped from now on.
 
         Raises:
             InputError: The run has no document of such an id; nothing is removed then.
         """
-        from firth.pipeline import remove_documents
+        from firth.corpus.build import remove_documents
 
-        summary = remove_documents(self.run, list(ids))
+        summary = remove_documents(self.run, ids)
         self._forget()
         return summary
 
@@ -285,10 +283,10 @@ def open_scorer(name: str) -> PairScorer:
     """
     if (Path(name) / CONFIG).is_file():
         return Scorer.open(Run.open(name))
-    if not name.startswith(BASELINE):
+    if not name.startswith(PREFIX):
         encoder = open_encoder(name)
         return CosineScorer(name, encoder.encode)
-    baseline, _, run = name.removeprefix(BASELINE).partition("@")
+    baseline, _, run = name.removeprefix(PREFIX).partition("@")
     opened = Run.open(run) if run else None
     try:
         return open_baseline(baseline, opened)

@@ -90,12 +90,9 @@ def _tune(*args: Any) -> Any:
 class Built:
     """A run that is up to date, and what is worth knowing about it.
 
-    Attributes:
-        stages: Name of each stage → whether this call built it.
-        comparison: The scorer and the encoder next to n-grams of stems, on held-out documents; None
-            where these give no questions.
-        threshold: Cosine that one random pair in a hundred reaches; None without a calibration.
-        examples: Similar sentences of different documents, a pair or none.
+    `stages` says whether this call built each. The comparison on held-out documents is None where
+    these give no questions. `threshold` is the cosine that one random pair in a hundred reaches,
+    and `examples` are similar sentences of different documents, a pair or none.
     """
 
     run: Run
@@ -213,12 +210,6 @@ def add_documents(run: Run, documents: Any) -> CorpusSummary:
     return summary
 
 
-def remove_documents(run: Run, ids: list[str]) -> CorpusSummary:
-    """Remove documents from a run; their vectors are skipped from now on."""
-    with run.locked():
-        return corpus_build.remove_documents(run, ids)
-
-
 def compare_with_baseline(run: Run) -> Comparison | None:
     """Compare the scorer and the encoder of a run with n-grams of stems, without labels."""
     if not sum(run.manifest(QUESTIONS).summary.get("questions", {}).values()):
@@ -313,7 +304,6 @@ class Status:
         newer: Number of sentences that the models have not learned from; below 0 they learned from
             sentences that are gone.
         stages: Name of each stage → `built`, `missing` or `older than the documents`.
-        next: Command that brings the run up to date, or "".
     """
 
     run: str

@@ -57,7 +57,7 @@ def components(space: WordSpace) -> dict[str, Component]:
     return {
         "summed words": SummedWords(space, 0.8),
         "aligned words": AlignedWords(space),
-        "encoded sentences": EncodedSentences(BagEncoder(space)),
+        "encoded sentences": EncodedSentences(BagEncoder(space).encode),
         "aligned states": AlignedWords(space, states),
     }
 

@@ -112,23 +112,23 @@ def test_evidence_of_a_product(contexts: Contexts, space: WordSpace) -> None:
     ones, pairs = encoder.encode(texts).astype(float), list(zip(texts, texts[::-1], strict=True))
     found = list(fits.explain(pairs, ones, ones[::-1], 0.7))
     assert len(found) == 70
-    for i, (pair, each) in enumerate(zip(pairs, found, strict=True)):
-        assert each.product == pytest.approx(0.7 * ones[i] @ ones[-1 - i], abs=1e-9)
-        documents = [context.document for context in each.contexts]
+    for i, (pair, (product, _, shown)) in enumerate(zip(pairs, found, strict=True)):
+        assert product == pytest.approx(0.7 * ones[i] @ ones[-1 - i], abs=1e-9)
+        documents = [context.document for context in shown]
         assert len(set(documents)) == len(documents)
-        assert not {context.text for context in each.contexts} & {*pair}
-        among = encoder.encode([context.text for context in each.contexts])
+        assert not {context.text for context in shown} & {*pair}
+        among = encoder.encode([context.text for context in shown])
         assert np.all(np.triu(among @ among.T, 1) < 0.81), "repeats are no further evidence"
-        products = [context.fit1 * context.fit2 for context in each.contexts]
+        products = [context.fit1 * context.fit2 for context in shown]
         assert products == sorted(products, reverse=True)
-        for context in each.contexts:
+        for context in shown:
             vectors = encoder.encode([*pair, context.text]).astype(float)
             assert context.fit1 == pytest.approx(vectors[0] @ vectors[2], abs=1e-5)
             assert context.fit2 == pytest.approx(vectors[1] @ vectors[2], abs=1e-5)
-    assert any(each.contexts for each in found)
-    assert any(each.topics for each in found)
+    assert any(contexts for _, _, contexts in found)
+    assert any(topics for _, topics, _ in found)
     (alone,) = fits.explain(pairs[65:66], ones[65:66], ones[4:5], 0.7)
-    for first, second in zip(alone.topics, found[65].topics, strict=True):
+    for first, second in zip(alone[1], found[65][1], strict=True):
         assert first.words == second.words
         # Products of matrices of other sizes are rounded otherwise.
         assert first.contribution == pytest.approx(second.contribution, rel=1e-9)

@@ -201,7 +201,7 @@ def test_all_forms_show_the_same_rows() -> None:
     """Each row's label and amount is in the text, the HTML and the JSON."""
     explanation = example()
     values = json.loads(json.dumps(explanation.as_dict()))
-    html, text = Tags(render.article(explanation)).text, re.sub(r"\n *", " ", str(explanation))
+    html, text = Tags(render.html([explanation])).text, re.sub(r"\n *", " ", str(explanation))
     rows = [(row.label, row.contribution) for row in explanation.rows]
     assert [(row["label"], row["contribution"]) for row in values["rows"]] == rows
     for label, amount in rows:
@@ -225,7 +225,7 @@ def test_the_page_is_whole_and_escaped() -> None:
         example(), text1=hostile, text2=hostile, topics=(topic,), contexts=(context,),
         word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
     )  # fmt: skip
-    page = render.page([explanation, example()])
+    page = render.html([explanation, example()], "Explanations")
     parsed = Tags(page)
     assert not {"script", "b"} & set(parsed.tags)
     assert not {"\x1b", "\u202e"} & set(page)

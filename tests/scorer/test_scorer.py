@@ -35,7 +35,7 @@ TEXT = st.lists(WORD, max_size=8).map(" ".join)
 def of_encoder(space: WordSpace, contexts: Contexts) -> Scorer:
     """Cosines of an encoder."""
     components: dict[str, Component] = {
-        "sentences": EncodedSentences(BagEncoder(space)), "words": AlignedWords(space)
+        "sentences": EncodedSentences(BagEncoder(space).encode), "words": AlignedWords(space)
     }  # fmt: skip
     return Scorer(components, {"sentences": 1.0}, 0.0, space, lambda: contexts)
 

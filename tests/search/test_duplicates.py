@@ -48,7 +48,7 @@ def test_every_member_is_paired_with_its_representative(
         for member, score in members.items():
             assert first < member
             assert score == pytest.approx(everything[first, member])
-    near_only = group_pairs(pairs_of(near), Pairs.none())
+    near_only = group_pairs(pairs_of(near), pairs_of({}))
     grouped = {*near_only, *(member for members in near_only.values() for member in members)}
     assert grouped <= set(seen)
     for one, two in everything:
@@ -97,12 +97,8 @@ def test_kinds_and_evidence(make: Make) -> None:
     assert stored["groups"][0]["kind"] == "near"
     assert "2 groups" in str(result)
     assert max(map(len, str(result).split("\n"))) <= 80
-
-    assert duplicates(run, kind="near").counts()["similar"] == 0
-    assert duplicates(run, kind="exact").counts() == {
-        "groups": 1, "exact": 1, "near": 0, "similar": 0, "related": 0,
-    }  # fmt: skip
-    assert len(duplicates(run, where="date >= 2011 and date < 2014", kind="exact")) == 0
+    some = duplicates(run, where="date >= 2011 and date < 2014")
+    assert some.counts()["exact"] == 0
 
 
 def test_members_match_their_representative(run: Run) -> None:
@@ -143,7 +139,7 @@ def test_boilerplate_is_named_however_short(make: Make) -> None:
         {**document(topic, n), "text": f"{document(topic, n)['text']}\n\n{footer}\n\nYours truly."}
         for n in range(2) for topic in TOPICS
     ]  # fmt: skip
-    result = duplicates(make(records), kind="exact")
+    result = duplicates(make(records))
     lines = {group.representative.text: len(group.members) for group in result if group.boilerplate}
     assert lines == {footer: 7, "Yours truly.": 7}
     assert not any(group.boilerplate for group in result[2:])
@@ -217,14 +213,13 @@ def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
     (group,) = [g for g in result if g.representative.document == "first"]
     assert {m.document for m in group.members} == {"near", "retold"}
     assert all(m.sentence == 0 and m.score >= 0.5 for m in group.members)
-    assert duplicates(make(records, name="near"), unit="document", kind="near").counts()["near"] > 0
+    assert result.counts()["near"] > 0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"threshold": 1.0}, "between 0 and 1"),
-        ({"kind": "reworded"}, "exact, near, similar"),
         ({"unit": "word"}, "sentence or document"),
         ({"where": "id = 'none'"}, "no document matches"),
     ],

@@ -82,6 +82,7 @@ def test_nearest_is_that_of_comparing_all(
 ) -> None:
     """Blocks and codes change nothing; among some sentences only these are returned."""
     monkeypatch.setattr(module, "SHARD", 16)
+    monkeypatch.setattr(module, "EXACT", module.EXACT if exact else 0)
     index = Index.open(run)
     queries = index.encoder.encode(["A ship left the port.", "The judge met the jury.", "cow"])
     everything = queries @ index.vectors(np.arange(len(index))).T
@@ -89,15 +90,17 @@ def test_nearest_is_that_of_comparing_all(
         scores = everything.copy()
         if within is not None:
             scores[:, np.setdiff1d(np.arange(len(index)), within)] = -2
-        numbers, cosines = index.nearest(queries, 7, within=within, exact=exact)
+        numbers, cosines = index.nearest(queries, 7, within=within)
         assert numbers.shape == cosines.shape == (3, 7)
         np.testing.assert_allclose(cosines, np.sort(scores, axis=1)[:, :-8:-1], atol=1e-3)
         np.testing.assert_allclose(cosines, np.take_along_axis(scores, numbers, axis=1), atol=1e-3)
-    numbers, _ = index.nearest(queries[:1], 500, within=np.array([4, 9]), exact=exact)
+    numbers, _ = index.nearest(queries[:1], 500, within=np.array([4, 9]))
     assert sorted(numbers[0].tolist()) == [4, 9]
 
 
-def test_documents_come_and_go_without_a_rebuild(make: Make) -> None:
+def test_documents_come_and_go_without_a_rebuild(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After adding, replacing and removing, answers are those of an index built at once."""
     run = make(documents())
     before = stored(run)
@@ -123,8 +126,9 @@ def test_documents_come_and_go_without_a_rebuild(make: Make) -> None:
         for one, two in zip(index.bm25.scores(query)[:2], once.bm25.scores(query)[:2], strict=True):
             np.testing.assert_allclose(one, two, atol=1e-5)
         vector = encoder.encode([query])
-        for exact in (True, False):
-            near, expected = (i.nearest(vector, 10, exact=exact) for i in (index, once))
+        for exact in (40_000, 0):
+            monkeypatch.setattr(module, "EXACT", exact)
+            near, expected = (i.nearest(vector, 10) for i in (index, once))
             np.testing.assert_allclose(near[1], expected[1], atol=1e-6)
 
 

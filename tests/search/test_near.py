@@ -1,6 +1,7 @@
 """`firth.search.near`: near copies are all found, and similar vectors nearly all."""
 
 from itertools import combinations, pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def test_all_near_copies_are_found(texts: list[str], threshold: float) -> None:
         one, two = bigrams(texts[i]), bigrams(texts[j])
         if (score := len(one & two) / len(one | two)) >= threshold:
             expected[i, j] = score
-    pairs = table.near(threshold)
+    with patch("firth.search.near.NEAR", threshold):
+        pairs = table.near()
     hits = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
     assert dict(zip(hits, pairs.scores.tolist(), strict=True)) == pytest.approx(expected)
     assert sorted(expected) == [*expected]

@@ -10,8 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from firth.run.errors import InputError
-from firth.serve.guard import is_address
-from firth.serve.server import TOKEN_VARIABLE, is_loopback, listen, read_token, serve
+from firth.serve.server import TOKEN_VARIABLE, kind_of_host, listen, read_token, serve
 
 
 def test_the_command_serves_until_it_is_stopped(toy_folder: Path) -> None:
@@ -55,8 +54,6 @@ def test_other_machines_need_a_token(toy_folder: Path, monkeypatch: pytest.Monke
 
 def test_kinds_of_hosts() -> None:
     """Loopback is this machine alone; addresses are no names."""
-    assert is_loopback("127.0.0.1")
-    assert is_loopback("localhost")
-    assert not is_loopback("0.0.0.0")
-    assert is_address("10.0.0.1")
-    assert not is_address("evil.com")
+    assert kind_of_host("127.0.0.1") == kind_of_host("localhost") == "local"
+    assert kind_of_host("0.0.0.0") == kind_of_host("10.0.0.1") == "address"
+    assert kind_of_host("evil.com") == "name"

@@ -64,7 +64,6 @@ def test_weights_fall_with_frequency() -> None:
     idf = fit_idf(SENTENCES, "porter")
     assert idf.frequencies["ship"] == 2
     assert idf.weight("unseen") > idf.weight("storm") > idf.weight("ship") > 0
-    assert idf.unknown("Ships like icebergs") == ["like", "icebergs"]
 
 
 def test_stop_words_of_other_languages_come_from_frequencies() -> None:

@@ -27,8 +27,6 @@ from firth.train.adapt import (
     adapt,
     append_normalization,
     candidate_name,
-    pair_kind,
-    trained_types,
     tune_language_model,
 )
 
@@ -140,13 +138,9 @@ def test_small_files_are_merged_and_files_are_drawn_equally(tmp_path: Path) -> N
 
 
 def test_the_kind_of_pairs_follows_from_the_corpus(session_run: Run, tmp_path: Path) -> None:
-    """What tuning optimizes cannot justify it, and too few pairs are named."""
-    assert pair_kind(AdaptSettings(), Corpus.open(session_run)) == "neighbors"
-    neighbors = {"next-sentence", "same-document"}
-    assert trained_types("neighbors", 5) == trained_types("crops", 0) == neighbors
-    assert trained_types("crops", 5) == neighbors | {"same-paragraph"}
+    """Crops where sentences stand alone; too few pairs are named."""
+    assert TextPairs(Corpus.open(session_run), AdaptSettings(), 1).kind == "neighbors"
     run = Run.create(tmp_path / "run").changed({"corpus": {"held_out_fraction": 0.0}})
     build_corpus(run, ["One sentence is here alone.", "Another one is there."])
-    assert pair_kind(AdaptSettings(), Corpus.open(run)) == "crops"
     with pytest.raises(InputError, match="has 0 paragraphs"):
         TextPairs(Corpus.open(run), AdaptSettings(), 1)

@@ -25,16 +25,11 @@ RunFolder = Annotated[
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="SECTION.NAME=VALUE", help="Change a setting. Repeatable.",
-    ),
-]  # fmt: skip
+    typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Change a setting. Repeatable."),
+]
 Quiet = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Print no progress and no notes.", callback=set_quiet,
-    ),
-]  # fmt: skip
+    bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.", callback=set_quiet)
+]
 """It applies itself: a command only lists it."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of results to print.")]
@@ -58,9 +53,9 @@ Workers = Annotated[
 RayAddress = Annotated[
     str | None,
     typer.Option(
-        "--ray", metavar="ADDRESS", help="Ray cluster that shares the work, such as `auto`.",
+        "--ray", metavar="ADDRESS", help="Ray cluster that shares the work, such as `auto`."
     ),
-]  # fmt: skip
+]
 
 
 def run_folder(run: Path | None) -> Path:

@@ -57,7 +57,6 @@ class CorpusSummary:
         skipped: Reason → records, files and folders whose text is lost.
         noted: Reason → records that are used without their date or id.
         duplicates: Documents that were left out, because the words of another one are the same.
-        language: ISO 639 code of the language in which the texts are read.
     """
 
     documents: int = 0
@@ -95,10 +94,7 @@ def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> 
     Documents that the inputs no longer hold are removed, but not those of `add_documents`.
     Documents that a user removed (`remove_documents`) stay removed. Nothing is read where neither
     the files nor the settings have changed. The settings are saved in the run. The executor splits
-    texts into sentences. The content does not depend on it.
-
-    Raises:
-        InputError: The inputs cannot be used, or no document is left. The store is as before.
+    texts into sentences. The content does not depend on it. After an error the store is as before.
     """
     given = find_inputs(inputs, run.path)
     with run.locked(), Store(run.path / FILE) as store:
@@ -108,11 +104,7 @@ def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> 
 
 
 def add_documents(run: Run, inputs: Inputs) -> CorpusSummary:
-    """Add documents, or replace those with the same id: all of them or none.
-
-    Raises:
-        InputError: The inputs cannot be used, or hold no document. The store is as before.
-    """
+    """Add documents, or replace those with the same id: all of them or none."""
     given = find_inputs(inputs, run.path)
     with run.locked(), _finished(run) as store:
         return _read_into(run, store, given, None, whole=False)
@@ -121,8 +113,7 @@ def add_documents(run: Run, inputs: Inputs) -> CorpusSummary:
 def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
     """Remove documents by id: all of them or none. `build_corpus` does not bring them back.
 
-    Raises:
-        InputError: An id is unknown, and was not removed before. Nothing is removed then.
+    Ids of documents that were removed before are accepted.
     """
     with run.locked(), _finished(run) as store, store.transaction():
         count = store.remove(list(ids))
@@ -400,8 +391,7 @@ class _Call:
     def _keep_together(self, movable: list[str]) -> dict[str, list[str]]:
         """Put new documents that resemble others into the part of the oldest of these.
 
-        Returns:
-            Id of a document that may move → those that resemble it and may move, itself included.
+        Return, by the id of a document that may move, all that resemble it and may move.
         """
         if not (movable and self._settings.held_out_fraction):
             return {}

@@ -95,7 +95,10 @@ def record_of(
     A record without an id gets `id`, by default `source:line`.
     """
     names = text_fields(settings)
-    parts = {name: _plain(record[name]) for name in names if name in record}
+    parts = {name: record[name] for name in names if name in record}
+    for name, part in parts.items():
+        if isinstance(part, float) and part != part:  # A missing value of a data frame.
+            parts[name] = None
     if not parts:
         yield missing(source, line, settings.text_field, list(record))
         return
@@ -193,11 +196,6 @@ def iso_date(text: str) -> str:
 def clean(text: str) -> str:
     """Return a name or title in one line, without characters that cannot be stored."""
     return " ".join(text.replace("\0", " ").encode("utf-8", "ignore").decode().split())
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of a record; what data frames use for a missing value becomes None."""
-    return None if isinstance(value, float) and value != value else value
 
 
 def _name(record: Mapping[str, Any], name: str) -> str:

@@ -163,8 +163,7 @@ def _cut(
 ) -> Iterator[tuple[Ints, Ints]]:
     """Replace types in the file by numbers of stems, which are never more; cut long sentences.
 
-    Yields:
-        For some sentences at a time, where each begins, and its sentence in the corpus.
+    Where each sentence begins, and its sentence in the corpus, are yielded for some at a time.
     """
     written = 0
     with pieces.open("rb") as types, pieces.open("r+b") as kept:

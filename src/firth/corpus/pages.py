@@ -136,9 +136,7 @@ def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
 def _ask(kind: str, value: str) -> Iterator[Any]:
     """Yield what the other process answers; it is ended where nobody hears it out.
 
-    Raises:
-        _CostlyError: It took more than `MEMORY` or `SECONDS`, or its library failed.
-        InputError: No process could be started.
+    A `_CostlyError` says that it took more than `MEMORY` or `SECONDS`, or that its library failed.
     """
     global _free
     process, _free = _free or _start(), None

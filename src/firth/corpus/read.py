@@ -71,11 +71,8 @@ def read_documents(
     """Yield the documents of the inputs in order, and a problem for each record that is not used.
 
     Inputs are a path, glob, URI or `demo:speeches`; a tuple or list of them; or a list of texts, an
-    iterable of records with a field `corpus.text_field`, or a data frame.
-
-    Raises:
-        InputError: With every input that cannot be used; or no record has the field `group_by`.
-        MissingExtraError: The library that reads a file is not installed.
+    iterable of records with a field `corpus.text_field`, or a data frame. An `InputError` names
+    every input that cannot be used.
     """
     yield from read_given(find_inputs(inputs, run), settings, lambda _: None)
 

@@ -286,11 +286,8 @@ class Store:
         """Put what is staged in place, inside a transaction.
 
         With `whole`, it is all that the inputs hold: their other documents are removed, and so are
-        documents that were added and are duplicates of staged ones.
-
-        Returns:
-            Numbers of documents that are added, replaced and removed; and the staged documents that
-            are duplicates of some that stay, and are left out.
+        documents that were added and are duplicates of staged ones. Return how many documents are
+        added, replaced and removed; and staged duplicates of some that stay, which are left out.
         """
         run = self.database.execute
         run("CREATE TEMP TABLE IF NOT EXISTS gone (key INTEGER PRIMARY KEY)")

@@ -21,17 +21,12 @@ which each token begins and ends, (tokens, 2). A special token begins where it e
 class Encoder(Protocol):
     """Turns texts into vectors. No vector depends on the other texts."""
 
-    @property
-    def name(self) -> str:
-        """A name for tables."""
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-
-    @property
-    def word_states(self) -> WordStates | None:
-        """The function that reads words in their sentences; None where the model has none."""
+    name: str
+    """For tables."""
+    dimensions: int
+    """Length of a vector."""
+    word_states: WordStates | None
+    """The function that reads words in their sentences; None where the model has none."""
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions); zero for an unknown text."""

@@ -68,9 +68,8 @@ class ModelKind(StrEnum):
 class PretrainedFiles:
     """The files of a pretrained model, which `look` has nothing against.
 
-    Attributes:
-        model: Absolute path of a folder or file, or a name on the hub.
-        file: The GGUF or ONNX file with the weights, relative to `folder`; None for safetensors.
+    The model is an absolute path, or a name on the hub. `file` is the GGUF or ONNX file with the
+    weights, relative to the folder; None for safetensors.
     """
 
     model: str
@@ -343,10 +342,11 @@ def _kind_of(folder: Path, file: str | None) -> ModelKind:
     if file is not None:
         return ModelKind.ONNX if file.endswith(".onnx") else ModelKind.CAUSAL_LM
     has_modules = (folder / MODULES).is_file()
-    types, config = module_types(folder), json_object(folder / "config.json")
+    modules, config = modules_of(folder), json_object(folder / "config.json")
     said = json_object(folder / "config_sentence_transformers.json").get("model_type")
     named = config.get("architectures")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
+    types = [kind for kind, _ in modules]
     about = " ".join([str(said), *types] if has_modules else [str(said), architecture])
     if _CROSS_ENCODER.search(about):
         return ModelKind.CROSS_ENCODER
@@ -367,8 +367,8 @@ def _kind_of(folder: Path, file: str | None) -> ModelKind:
     return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
 
 
-def module_types(folder: Path) -> list[str]:
-    """Return the classes of a sentence-transformers model's modules, in order."""
+def modules_of(folder: Path) -> list[tuple[str, str]]:
+    """Return class and folder of each module of a sentence-transformers model, in order."""
     modules = plain_json(folder / MODULES)
-    listed = modules if isinstance(modules, list) else []
-    return [str(module.get("type")) for module in listed if isinstance(module, dict)]
+    known = [one for one in modules if isinstance(one, dict)] if isinstance(modules, list) else []
+    return [(str(one.get("type")), str(one.get("path") or "")) for one in known]

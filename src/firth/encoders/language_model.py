@@ -17,7 +17,7 @@ from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.probe import probe
 from firth.encoders.transformer import check_loaded, device, has_bfloat16, quietly
-from firth.run.console import Progress, quiet_libraries
+from firth.run.console import Progress
 from firth.run.errors import ConfigError, InputError, require
 from firth.run.files import write_atomically
 from firth.run.settings import EncoderSettings
@@ -165,10 +165,9 @@ def _from_gguf(place: PretrainedFiles) -> "PreTrainedModel":
     import transformers
 
     library: Any = transformers
-    with quiet_libraries():
-        loaded = library.AutoModelForCausalLM.from_pretrained(
-            place.folder, gguf_file=place.file, dtype=torch.float32, local_files_only=True
-        )
+    loaded = library.AutoModelForCausalLM.from_pretrained(
+        place.folder, gguf_file=place.file, dtype=torch.float32, local_files_only=True
+    )
     config = loaded.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config

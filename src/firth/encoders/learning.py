@@ -49,10 +49,8 @@ def learn(
 ) -> tuple[Singles, dict[str, Any]]:
     """Learn the vectors of words, and continue from `scratch` where a training stopped.
 
-    The seed decides the first vectors and the order of the pairs.
-
-    Returns:
-        The vectors times their learned weights, (V, d), and a summary.
+    The seed decides the first vectors and the order of the pairs. The vectors, (V, d), are returned
+    times their learned weights, with a summary.
     """
     pairs = Pairs(sentences, settings.batch, derive_seed(seed, "order"))
     if len(pairs) < 2:

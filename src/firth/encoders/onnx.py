@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length, unit_singles
-from firth.encoders.folder import (
-    MODULES,
-    PretrainedFiles,
-    json_object,
-    module_types,
-    opened,
-    plain_json,
-)
+from firth.encoders.folder import PretrainedFiles, json_object, modules_of, opened
 from firth.run.console import Progress
 from firth.run.errors import InputError, require
 from firth.run.settings import EncoderSettings
@@ -52,7 +45,7 @@ class OnnxEncoder(PretrainedEncoder):
                 f"{place.model}: its outputs are {', '.join(axes)}; expected {_POOLED} or one of "
                 f"{', '.join(_STATES)}"
             )
-        types = [each.rpartition(".")[2] for each in module_types(home)]
+        types = [kind.rpartition(".")[2] for kind, _ in modules_of(home)]
         if other := [each for each in types if each not in _HANDLED and self._pooled is None]:
             raise InputError(
                 f"{place.model}: its module {other[0]} is not in the ONNX file. Install torch: "
@@ -147,9 +140,7 @@ def _tokenizer(home: Path, settings: EncoderSettings) -> Any:
 
 def _pooling(name: str, home: Path, settings: EncoderSettings) -> str:
     """Return the pooling that a folder names, else that of the settings, else the mean."""
-    modules = plain_json(home / MODULES)
-    named = [m for m in modules if isinstance(m, dict)] if isinstance(modules, list) else []
-    path = next((str(m.get("path")) for m in named if str(m.get("type")).endswith("Pooling")), "")
+    path = next((path for kind, path in modules_of(home) if kind.endswith("Pooling")), "")
     config = json_object(home / (path or "1_Pooling") / "config.json")
     mode: Any = config.get("pooling_mode")
     if mode is None:

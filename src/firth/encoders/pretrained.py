@@ -66,12 +66,10 @@ def open_encoder(
 
 @dataclass(frozen=True, eq=False)
 class RunEncoder:
-    """The pretrained encoder of a run, and the normalizations of its dimensions.
+    """The pretrained encoder of a run, and each dimension's mean and deviation in its corpus, (d,).
 
-    Attributes:
-        mean, deviation: Of each dimension over sentences of the corpus, (d,).
-        choices: The normalizations to choose from: the one that is set, else `standardize` for a
-            language model and all three for another encoder.
+    `choices` are the normalizations to choose from: the one that is set, else `standardize` for a
+    language model and all three for another encoder.
     """
 
     encoder: PretrainedEncoder

@@ -31,9 +31,8 @@ _TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> None:
     """Open a model elsewhere and encode two texts with it, unless it passed before.
 
-    Raises:
-        InputError: The model needs more memory or time than its size explains, or ends the process.
-            Another error is left to the caller, who opens the model then.
+    A model that needs more memory or time than its size explains is refused. Another error of it is
+    left to the caller, who opens it then.
     """
     if os.environ.get(PROBED) or place.kind is ModelKind.STATIC:
         return

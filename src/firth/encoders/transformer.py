@@ -57,7 +57,7 @@ class TransformerEncoder(PretrainedEncoder):
         for start in progress(range(0, len(texts), _CHUNK), f"Encoding with {self.name}"):
             numbers = order[start : start + _CHUNK]
             some = [texts[number] for number in numbers.tolist()]
-            with quiet_libraries():
+            with quiet_libraries():  # The bar needs standard error, which `quietly` redirects.
                 read = opened(self.name, "texts that it can read", partial(self._read, some))
             vectors[numbers] = read
         return vectors

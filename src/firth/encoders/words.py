@@ -38,9 +38,8 @@ has length 1. It only sets the scale of `scorer.spelling_weight`."""
 class WordSpace:
     """Vectors of stems that a corpus taught, and how many of its sentences have each stem.
 
-    Attributes:
-        vectors: float32, (V, d); the learned weight of a stem is part of its vector.
-        prior_count: k, the number of sentences at which a learned vector is halved in variance.
+    The learned weight of a stem is part of its vector, (V, d). A vector is halved in variance where
+    k sentences, `prior_count`, have its stem.
     """
 
     vocabulary: Sequence[str]

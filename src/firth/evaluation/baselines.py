@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from firth.run.run import Run
 from firth.text.stems import Idf, fit_idf, gram_table
 from firth.text.types import Floats, PairScorer, TextPair, numbered
 from firth.text.words import language_of_texts, stemmer_of, words
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 BASELINES = ("dice", "tfidf", "ngrams")
 PREFIX = "baseline:"
@@ -79,11 +75,8 @@ class TfIdf:
     Each distinct stem of a text weighs ln((1 + N) / (1 + n)), where n of N sentences have it. A
     stem that the counts lack weighs most. With n-grams, stems that are spelled alike are partly
     equal: a text is the sum of the directions of its stems (`firth.text.stems`), each as long as
-    its idf.
-
-    Attributes:
-        idf: Word counts; None counts the distinct texts of each call, so that scores depend on it.
-        ngrams: Whether stems that are spelled alike are partly equal.
+    its idf. Without an `idf`, the distinct texts of each call are counted, so that scores depend on
+    them.
     """
 
     idf: Idf | None = None
@@ -96,40 +89,27 @@ class TfIdf:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
+        from scipy.sparse import csr_matrix
+
         texts, left, right = numbered(pairs)
-        rows, stems = _weighted(texts, self.idf)
+        if not texts:
+            return np.empty(0)
+        idf = self.idf or fit_idf(texts, stemmer_of(language_of_texts(texts)))
+        numbers: dict[str, int] = {}
+        columns, starts = list[int](), [0]
+        for text in texts:
+            columns += [numbers.setdefault(t, len(numbers)) for t in dict.fromkeys(idf.terms(text))]
+            starts.append(len(columns))
+        weights, of_cells = np.array([idf.weight(t) for t in numbers]), np.array(columns, np.int64)
+        rows = csr_matrix((weights[of_cells], of_cells, starts), (len(texts), len(numbers)))
         if self.ngrams:
-            grams = gram_table(stems)
-            lengths = np.sqrt(np.diff(grams.indptr))
-            grams.data /= np.repeat(lengths, np.diff(grams.indptr))
+            grams = gram_table(list(numbers))
+            sizes = np.diff(grams.indptr)
+            grams.data /= np.repeat(np.sqrt(sizes), sizes)
             rows = (rows @ grams).tocsr()
-        return _cosines(rows, left, right)
-
-
-def _weighted(texts: Sequence[str], idf: Idf | None) -> "tuple[csr_matrix, list[str]]":
-    """Return the idf of each distinct stem of each text, (n texts, n stems), and the stems."""
-    from scipy.sparse import csr_matrix
-
-    if idf is None:
-        idf = fit_idf(texts, stemmer_of(language_of_texts(texts)))
-    numbers: dict[str, int] = {}
-    columns: list[int] = []
-    starts = [0]
-    for text in texts:
-        columns += [numbers.setdefault(t, len(numbers)) for t in dict.fromkeys(idf.terms(text))]
-        starts.append(len(columns))
-    weights = np.array([idf.weight(term) for term in numbers], dtype=np.float64)
-    cells = (weights[columns], columns, starts) if columns else (np.empty(0), [], starts)
-    return csr_matrix(cells, shape=(len(texts), len(numbers))), list(numbers)
-
-
-def _cosines(rows: "csr_matrix", left: Sequence[int], right: Sequence[int]) -> Floats:
-    """Return the cosines of some pairs of rows, in [0, 1]; of a row and itself, 1."""
-    if not left:
-        return np.empty(0)
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    products = np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel()
-    cosines = products / np.maximum(lengths[left] * lengths[right], 1e-300)
-    cosines[np.equal(left, right)] = 1.0
-    clipped: Floats = np.clip(cosines, 0.0, 1.0)
-    return clipped
+        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        products = np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel()
+        cosines = products / np.maximum(lengths[left] * lengths[right], 1e-300)
+        cosines[np.equal(left, right)] = 1.0
+        clipped: Floats = np.clip(cosines, 0.0, 1.0)
+        return clipped

@@ -193,9 +193,8 @@ def compare_models(
             "documents, or hold more of them out (--set corpus.held_out_fraction=0.1), and run "
             "firth build again"
         )
-    answers = {}
-    for name in progress(list(scorers), "Asking models"):
-        answers[name] = answer(scorers[name], questions)
+    names = progress(list(scorers), "Asking models")
+    answers = {name: answer(scorers[name], questions) for name in names}
     return compare_answers(answers, against, run.settings.seed)
 
 
@@ -305,8 +304,7 @@ class Decision:
     Attributes:
         differences: Type → its accuracy minus that of the reference, x 100, for types with enough
             questions and documents.
-        gained: Types on which it is significantly more accurate.
-        lost: Types on which it is significantly less accurate.
+        gained, lost: Types on which it is significantly more, or less, accurate.
         gain: Mean difference over the types that count, each of equal weight.
     """
 
@@ -319,18 +317,14 @@ class Decision:
 
 
 def decide(
-    reference: Answers,
-    candidate: Answers,
-    *,
-    trained_on: Collection[str] = TOGETHER,
-    must_gain: bool = True,
-    seed: int = 13,
+    reference: Answers, candidate: Answers, *, must_gain: bool = True, seed: int = 13
 ) -> Decision:
     """Decide whether a changed model may replace the model that it was made of.
 
     It is accepted if it lost on no type of question, and gained on one that training does not
-    optimise. A model that learns which sentences are neighbors answers `next-sentence` better, and
-    may have forgotten other things. Only types with 100 questions about 10 documents count.
+    optimise (`TOGETHER`). A model that learns which sentences are neighbors answers `next-sentence`
+    better, and may have forgotten other things. Only types with 100 questions about 10 documents
+    count.
 
     A change that a user asked for needs no gain: it is rejected only if it lost on the mean of all
     types, or on the mean of those that ask which texts belong together.
@@ -345,7 +339,7 @@ def decide(
     }
     gained = tuple(kind for kind, one in differences.items() if one.sign > 0)
     lost = tuple(kind for kind, one in differences.items() if one.sign < 0)
-    counting = [kind for kind in differences if not must_gain or kind not in trained_on]
+    counting = [kind for kind in differences if not must_gain or kind not in TOGETHER]
     old, new = _Table.of(reference), _Table.of(candidate)
 
     def gain_on(kinds: Sequence[str]) -> Estimate:
@@ -389,15 +383,11 @@ def decide(
 
 
 def choose(
-    answers: Mapping[str, Answers],
-    reference: str,
-    *,
-    trained_on: Collection[str] = TOGETHER,
-    seed: int = 13,
+    answers: Mapping[str, Answers], reference: str, *, seed: int = 13
 ) -> tuple[str, dict[str, Decision]]:
     """Return the accepted candidate with the largest mean gain, or the reference, and decisions."""
     decisions = {
-        name: decide(answers[reference], given, trained_on=trained_on, seed=seed)
+        name: decide(answers[reference], given, seed=seed)
         for name, given in answers.items()
         if name != reference
     }

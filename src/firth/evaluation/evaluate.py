@@ -81,7 +81,7 @@ class ScoredSet:
             columns = [(x[rows], y[rows]) for x, y in columns]
         drawn = bootstrap_seed(seed, data.name, data.split, subset, metric.value)
         name = data.id if subset == ALL else subset
-        return metric_sample(metric, columns, drawn, difference=len(models) > 1, name=name)
+        return metric_sample(metric, columns, drawn, name=name)
 
     def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
         """Yield the figures of a model: all rows, mean over subsets, each subset."""
@@ -153,11 +153,7 @@ class Evaluation:
         )
 
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
-        """Return one figure, by default of the set's usual metric; the set may lack its split.
-
-        Raises:
-            InputError: There is no such figure.
-        """
+        """Return one figure, by default of the set's usual metric; the set may lack its split."""
         for one in self.figures:
             named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
             if named and set in (one.set, one.set.rpartition(":")[0]):
@@ -168,10 +164,6 @@ class Evaluation:
         """Compare all other models with one, on every set that both have, by its usual metric.
 
         With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too.
-
-        Raises:
-            InputError: `against` or a set of `mean_of` is not there, or no model shares a set with
-                `against`.
         """
         models = self.models
         if against not in models:
@@ -263,11 +255,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: str | Path) -> "Evaluation":
-        """Read a file that `save` wrote.
-
-        Raises:
-            InputError: The file is missing, damaged or of another version.
-        """
+        """Read a file that `save` wrote, with the same version of firth's results."""
         values = read_json(Path(path))
         schema = values.get("schema") if isinstance(values, dict) else None
         if schema != SCHEMA:
@@ -330,7 +318,14 @@ def evaluate(
         sets = [data.sampled(sample, seed) for data in sets]
     scored = [ScoredSet(data, {}) for data in sets]
     for one, name in progress([(one, name) for one in scored for name in scorers], "Evaluating"):
-        one.scores[name] = _scores(scorers[name], name, one.data)
+        pairs = one.data.pairs
+        scores = np.asarray(scorers[name].similarities(pairs), dtype=np.float64)
+        if scores.shape != (len(pairs),):
+            raise InputError(
+                f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
+                f"{one.data.id}; expected one number for each pair"
+            )
+        one.scores[name] = scores
     notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
     results = Evaluation(tuple(scored), (), seed, resamples)
     notes += [
@@ -339,17 +334,6 @@ def evaluate(
         if one.estimate.reason
     ]
     return replace(results, notes=tuple(notes))
-
-
-def _scores(scorer: PairScorer, name: str, data: EvaluationSet) -> Floats:
-    pairs = data.pairs
-    scores = np.asarray(scorer.similarities(pairs), dtype=np.float64)
-    if scores.shape != (len(pairs),):
-        raise InputError(
-            f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
-            f"{data.id}; expected one number for each pair"
-        )
-    return scores
 
 
 @dataclass(frozen=True)
@@ -370,9 +354,7 @@ def compare_results(
 ) -> ResultComparison:
     """Compare the models of files that `Evaluation.save` wrote, as `Evaluation.compare` does.
 
-    Raises:
-        InputError: A file cannot be used, two files have different rows of one set, or different
-            scores of one model; or as `Evaluation.compare`.
+    All must have the same rows of a set, and the same scores of a model.
     """
     loaded = [Evaluation.load(path) for path in paths]
     if not loaded:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
+from firth.run.console import plural
 from firth.run.errors import InputError
 
 NLI = ("entailment", "neutral", "contradiction")
@@ -70,13 +71,8 @@ _USUAL = {
 class Row:
     """A row of a file or of an evaluation set.
 
-    Attributes:
-        texts: Two texts; or anchor, positive and negative.
-        score: Human score; 0 where there is none.
-        label: In lower case.
-        split: `train`, `dev`, `test` or another name that the file gives.
-        subset: Part of the set that the row belongs to.
-        line: Line in the file, from 1.
+    The texts are two, or anchor, positive and negative. The score is 0 where there is none, and the
+    label in lower case. The line in the file counts from 1.
     """
 
     texts: tuple[str, ...]
@@ -89,11 +85,9 @@ class Row:
 
 @dataclass(frozen=True)
 class PairFile:
-    """The rows of a file, in its order.
+    """The rows of a file in its order, and the name in the file of each column that was read.
 
-    Attributes:
-        columns: Name in the file of each column that was read.
-        unlabelled: Number of rows left out because their label is `-`, as in SNLI.
+    `unlabelled` rows are left out: their label is `-`, as in SNLI.
     """
 
     path: Path
@@ -217,7 +211,7 @@ class Problems:
         more = len(self.lines) - _SHOWN
         shown = [f"  - {problem}" for problem in self.lines[:_SHOWN]]
         shown += [f"  - and {more:,} more"] if more > 0 else []
-        count = "1 problem" if len(self.lines) == 1 else f"{len(self.lines):,} problems"
+        count = plural(len(self.lines), "problem")
         raise InputError("\n".join([f"{self.path}: {count}:", *shown]))
 
 

@@ -17,7 +17,6 @@ from firth.evaluation.bootstrap import (
     Statistic,
     difference_of,
     estimate,
-    mean_of,
     mean_of_rows,
 )
 from firth.run.errors import InputError
@@ -57,21 +56,16 @@ def measure_difference(metric: Metric, first: Columns, second: Columns, *, seed:
 
     Both are about the same observations, row by row, and are measured on the same resamples.
     """
-    return estimate(metric_sample(metric, [first, second], seed, difference=True))
+    return estimate(metric_sample(metric, [first, second], seed))
 
 
 def metric_sample(
-    metric: Metric,
-    systems: Sequence[Columns],
-    seed: int,
-    *,
-    difference: bool = False,
-    name: str = "",
+    metric: Metric, systems: Sequence[Columns], seed: int, *, name: str = ""
 ) -> Sample:
-    """Return a metric of some rows as a sample, for `estimate`.
+    """Return a metric of one model, or of one minus another, as a sample, for `estimate`.
 
-    The columns of all models are, row by row, about the same observations. The sample is the mean
-    over the models, or the first minus the second. The rows may have a name for messages.
+    The columns of both are, row by row, about the same observations. The rows may have a name for
+    messages.
     """
     shapes = {column.shape for columns in systems for column in columns}
     if len(shapes) > 1 or len(next(iter(shapes))) != 1:
@@ -79,12 +73,11 @@ def metric_sample(
     n = len(systems[0][0])
     if reason := next(filter(None, (undefined(metric, *columns) for columns in systems)), ""):
         why = f"{name}: {reason}" if name else reason
-        return Sample(mean_of([]), n, seed, undefined=why)
+        return Sample(mean_of_rows(np.zeros(n)), n, seed, undefined=why)
     # Rows are ordered by their content, so that their order decides nothing.
     order = np.lexsort([column for columns in systems for column in columns][::-1])
-    statistics = [_STATISTICS[metric](x[order], y[order]) for x, y in systems]
-    combined = difference_of(*statistics) if difference else mean_of(statistics)
-    return Sample(combined, n, seed)
+    first, *second = (_STATISTICS[metric](x[order], y[order]) for x, y in systems)
+    return Sample(difference_of(first, *second) if second else first, n, seed)
 
 
 def undefined(metric: Metric, x: Floats, y: Floats) -> str:

@@ -49,7 +49,8 @@ class QuestionType(StrEnum):
 
 
 TOGETHER = (QuestionType.NEXT, QuestionType.DOCUMENT)
-"""Types that ask which texts belong together; training on neighbors raises them."""
+"""Types that ask which texts belong together. Training raises them, also where agreement with
+people falls, so that they cannot justify it."""
 
 
 @dataclass(frozen=True)

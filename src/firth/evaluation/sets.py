@@ -28,13 +28,10 @@ ALL = "all"
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """The rows of one split of a set.
+    """The rows of one split of a set, and the metrics that are reported, the usual one first.
 
-    Attributes:
-        rows: Rows with their scores. Labels have become scores: 1 for similar texts, else 0.
-        metrics: Metrics that are reported, the usual one first.
-        fingerprint: A digest of the rows: texts, scores and subsets.
-        notes: Remarks that a reader of the results needs.
+    Labels have become scores: 1 for similar texts, else 0. The fingerprint is a digest of texts,
+    scores and subsets. `notes` are remarks that a reader of the results needs.
     """
 
     name: str
@@ -236,7 +233,6 @@ class Task:
         folder: Folder of `data_dir` that holds its `pairs.tsv` or `triplets.tsv`, or those of a
             substitute with `-substitute` behind its name.
         published: Number of rows of each split, as published.
-        metrics: Metrics that are reported, the usual one first.
         subset_names: Reported name of subsets by how their names in the files start.
         left_out: Subsets that are not counted, by common practice.
     """

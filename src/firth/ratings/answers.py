@@ -86,9 +86,6 @@ def sort_answers(
     The first complete answer of an annotator to each gold question is checked: a share of at least
     `threshold` must be right. Answers to gold questions do not count further, because annotators
     see the right ones. Of equal answers to a tuple the first counts; of different ones none does.
-
-    Raises:
-        InputError: No answer counts.
     """
     members = {one.id: frozenset(one.items) for one in tuples}
     right = {one.tuple: (one.best, one.worst) for one in gold}

@@ -36,10 +36,7 @@ def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int =
 
     Items are distinct in a tuple. No two tuples hold the same items. The numbers of tuples of two
     items differ by 1 at most. With the default size and factor, no two of fifty items or more meet
-    twice.
-
-    Raises:
-        InputError: The design is impossible; the message says which values are possible.
+    twice. Where the design is impossible, an `InputError` says which values are possible.
     """
     if problem := _impossible(items, size, factor):
         raise InputError(problem)

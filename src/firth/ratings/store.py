@@ -155,10 +155,6 @@ class Store:
         """Begin a questionnaire, or continue it, perhaps by other rules, where the file holds it.
 
         The seed decides the order of the tuples. The file records the rules.
-
-        Raises:
-            InputError: All tuples are gold questions, or the file is something else, or holds
-                another questionnaire.
         """
         if len(gold) == len(tuples):
             raise InputError("all tuples are gold questions; expected others to ask about")
@@ -276,11 +272,9 @@ class Store:
     def answer(self, annotator: str, tuple_id: str, best: str, worst: str) -> bool:
         """Store an answer: it is on the disk when this returns. The first answer counts.
 
-        Return whether the tuple is a gold question, so that there is feedback.
-
-        Raises:
-            NotAskedError: The annotator was not asked this question.
-            UnusableAnswerError: `best` and `worst` are not two different items of the tuple.
+        Return whether the tuple is a gold question, so that there is feedback. A `NotAskedError`
+        says that the annotator was not asked this, and an `UnusableAnswerError` that best and worst
+        are not two different items of the tuple.
         """
         with self._transaction() as connection:
             asked = (

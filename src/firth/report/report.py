@@ -9,7 +9,6 @@ from typing import Any
 from firth.corpus.corpus import Corpus
 from firth.evaluation.compare import Comparison
 from firth.pipeline import compare_with_baseline, examples, status, verdict
-from firth.run.console import escaped
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
@@ -56,45 +55,35 @@ def gather(run: Run) -> dict[str, Any]:
 
 
 def page(report: Mapping[str, Any]) -> str:
-    """Return the page. Texts are escaped, and so are characters that change the reading order."""
-    from jinja2 import Environment, StrictUndefined
+    """Return the page."""
+    from jinja2 import StrictUndefined
     from markupsafe import Markup
 
-    def visible(value: object) -> object:
-        return escaped(value) if isinstance(value, str) and type(value) is str else value
-
-    template = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=visible
-    )
-    return environment.from_string(template).render(
+    text = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
+    page: str = render.template(text, undefined=StrictUndefined, trim_blocks=True).render(
         **report,
         style=Markup(render.style()),
-        article=lambda explanation: Markup(render.article(explanation)),
+        article=lambda explanation: Markup(render.html([explanation])),
     )
+    return page
 
 
 def _bars(comparison: Comparison) -> list[dict[str, Any]]:
     """Return name, figure with its interval, and their places in percent of an axis for all."""
     kind = next(iter(comparison.questions))
-    values = {name: one[kind] for name, one in comparison.accuracies.items()}
-    known = {name: value for name, value in values.items() if value.value is not None}
-    ends = [end for value in known.values() for end in (value.low, value.value, value.high)]
-    numbers = [end for end in ends if end is not None]
-    if not numbers:
-        return []
-    low, high = min(numbers) - 1, max(numbers) + 1
+    shown, ends = {}, {}
+    for name, accuracies in comparison.accuracies.items():
+        one = accuracies[kind]
+        if one.value is not None:
+            low, high = (one.value if end is None else end for end in (one.low, one.high))
+            shown[name], ends[name] = str(one), {"low": low, "value": one.value, "high": high}
+    first = min((at["low"] for at in ends.values()), default=0.0) - 1
+    last = max((at["high"] for at in ends.values()), default=0.0) + 1
 
-    def place(end: float | None, value: float) -> float:
-        return round(100 * ((value if end is None else end) - low) / (high - low), 1)
+    def places(at: dict[str, float]) -> dict[str, float]:
+        return {end: round(100 * (x - first) / (last - first), 1) for end, x in at.items()}
 
-    bars = []
-    for name, value in known.items():
-        assert value.value is not None
-        at = {"value": place(value.value, value.value), "low": place(value.low, value.value)}
-        at["high"] = place(value.high, value.value)
-        bars.append({"name": name, "text": str(value), "at": at})
-    return bars
+    return [{"name": name, "text": shown[name], "at": places(at)} for name, at in ends.items()]
 
 
 def _thresholds(run: Run) -> dict[str, str]:

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from firth.evaluation.metrics import Columns, Metric
-from firth.evaluation.sets import EvaluationSet, load_set
+from firth.evaluation.sets import EvaluationSet
 from firth.reproduce.averaged import WordBag
 from firth.reproduce.baselines import build_baseline, stage_of
-from firth.reproduce.result import Cell, Findings, Request, figure, published
+from firth.reproduce.result import Cell, Findings, Request, figure, loaded, published
 from firth.reproduce.settings import NeighborSettings, ReproduceSettings
-from firth.run.errors import FirthError, InputError, first_line
 from firth.run.stage import Stage
 
 SYSTEMS = ("skip-gram", "cbow", "skip-thought", "siamese-cbow", "cbos")
@@ -25,7 +24,7 @@ _ROUNDED = 0.6
 def table1(request: Request) -> Findings:
     """Train systems on the run's corpus, and measure Pearson on 20 sets of STS."""
     figures = published("cbos", "table1")
-    data, notes = _sts_sets(request, {key.split()[0] for key in figures})
+    data, notes = loaded(request, sorted({key.split()[0] for key in figures}))
     cells, columns = [], {}
     for name in TRAINED:
         build_baseline(request.run, name)
@@ -79,7 +78,7 @@ def sweep_m(request: Request) -> Findings:
 def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
     run, letter = request.run, request.table[-1]
     given_settings = run.wing("reproduce", ReproduceSettings).cbos.model_dump()
-    data, notes = _sts_sets(request, {"sts14"})
+    data, notes = loaded(request, ["sts14"])
     cells = []
     for value in request.sizes(_VALUES, 100):
         settings = NeighborSettings(**{**given_settings, **fixed, field: value})
@@ -93,18 +92,6 @@ def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
         mean = figure(Metric.PEARSON, list(columns.values()), request.seed, "mean")
         cells.append(Cell(f"{letter} = {value}", "mean", mean))
     return cells, [*notes, "The paper has curves without figures; it takes k = 1 and m = 2."]
-
-
-def _sts_sets(request: Request, names: set[str]) -> tuple[list[EvaluationSet], list[str]]:
-    there, notes = [], []
-    for name in sorted(names):
-        try:
-            there.append(load_set(name, request.data_dir))
-        except FirthError as error:
-            notes.append(f"Missing: {first_line(error)}.")
-    if not there:
-        raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
-    return there, notes
 
 
 def _by_subset(folder: Path, sets: list[EvaluationSet]) -> dict[str, Columns]:

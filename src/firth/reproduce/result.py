@@ -10,6 +10,7 @@ from typing import Any
 
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
 from firth.evaluation.metrics import Columns, Metric, metric_sample
+from firth.evaluation.sets import EvaluationSet, load_set
 from firth.reproduce.settings import TableSettings
 from firth.run.console import table, wrapped
 from firth.run.errors import ConfigError, FirthError, InputError, first_line
@@ -150,6 +151,22 @@ def published(paper: str, name: str) -> dict[str, Any]:
     text = (files("firth.reproduce") / "data" / f"{paper}.json").read_text(encoding="utf-8")
     figures: dict[str, Any] = json.loads(text)[name]
     return figures
+
+
+def loaded(request: Request, names: Sequence[str]) -> tuple[list[EvaluationSet], list[str]]:
+    """Load sets; return those that are there, and notes on the others.
+
+    Where all are missing, it is an `InputError`.
+    """
+    there, notes = [], []
+    for name in names:
+        try:
+            there.append(load_set(name, request.data_dir))
+        except FirthError as error:
+            notes.append(f"Missing: {first_line(error)}.")
+    if not there:
+        raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
+    return there, notes
 
 
 def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer], list[str]]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from firth.encoders.static import ENCODER
 from firth.evaluation.metrics import Metric
-from firth.evaluation.sets import EvaluationSet, load_set, make_folds
-from firth.reproduce.result import Cell, Findings, Request, figure, opened, published
+from firth.evaluation.sets import load_set, make_folds
+from firth.reproduce.result import Cell, Findings, Request, figure, loaded, opened, published
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.outputs import write_rows
 from firth.run.run import Run
@@ -125,18 +125,10 @@ def measured(
     `figures` are row → set → published figure; rows that are not measured are added. Sets that are
     missing become notes; where all are, it is an `InputError`.
     """
-    there: list[EvaluationSet] = []
-    notes, sample = [], request.settings.sample
-    for name in sets:
-        try:
-            data = load_set(name, request.data_dir)
-        except FirthError as error:
-            notes.append(f"Missing: {first_line(error)}.")
-            continue
-        there.append(data if sample is None else data.sampled(sample, request.seed))
-        notes += [f"{data.id}: {note}." for note in data.notes]
-    if not there:
-        raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
+    there, notes = loaded(request, sets)
+    notes += [f"{data.id}: {note}." for data in there for note in data.notes]
+    if (sample := request.settings.sample) is not None:
+        there = [data.sampled(sample, request.seed) for data in there]
     scorers, missing = opened(rows)
     cells = []
     for row in dict.fromkeys([*scorers, *figures]):

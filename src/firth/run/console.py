@@ -258,10 +258,9 @@ _FIGURE = re.compile(r"[-+\u2212\u2013±<]?[\d\[]|[-\u2013]?$")
 def table(rows: Sequence[Row]) -> str:
     r"""Return columns under a heading and a rule, at most 80 wide, figures to the right.
 
-    The rows are the heading, and others of as many cells, or of one cell: a line across the table.
-    Columns that are too wide are wrapped between words and before an interval in brackets, never
-    within one, or at a no-break space. Columns that still do not fit follow in a second table with
-    the same first column.
+    The rows are the heading, and others of as many cells. Columns that are too wide are
+    wrapped between words and before an interval in brackets, never within one, or at a no-break
+    space. Columns that still do not fit follow in a second table with the same first column.
 
     Example:
         >>> print(table([["model", "lee"], ["baseline:dice", "60.1 [52.3, 66.8]"]]))
@@ -273,7 +272,7 @@ def table(rows: Sequence[Row]) -> str:
         [_SPACE_TO_KEEP.sub(lambda match: "\u00a0" * len(match[0]), cell) for cell in row]
         for row in rows
     ]
-    columns = list(zip(*(row for row in kept if len(row) == len(rows[0])), strict=True))
+    columns = list(zip(*kept, strict=True))
     least = [max(min(len(word), _LONGEST) for c in column for word in c.split(" "))
              for column in columns]  # fmt: skip
     panels: list[list[int]] = [[]]
@@ -303,9 +302,6 @@ def _panel(
     figures = {i for i in shown[1:] if all(map(_FIGURE.match, columns[i][1:]))}
     lines = []
     for number, row in enumerate(rows):
-        if len(row) == 1 and len(columns) > 1:
-            lines.append(row[0])
-            continue
         cells = [textwrap.wrap(row[i], widths[i], break_on_hyphens=False) for i in shown]
         for parts in zip_longest(*cells, fillvalue=""):
             padded = [

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+from firth.run.console import plural
+
 
 class FirthError(Exception):
     """The base of all errors that a user can cause and repair."""
@@ -22,9 +24,10 @@ class ConfigError(FirthError):
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
         self.problems = tuple(problems)
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         lines = "".join(f"\n  - {problem}" for problem in self.problems)
-        super().__init__(f"{source}: {count} in the settings:{lines}")
+        super().__init__(
+            f"{source}: {plural(len(self.problems), 'problem')} in the settings:{lines}"
+        )
 
 
 class MissingStageError(FirthError):

@@ -57,10 +57,7 @@ class Executor(Protocol):
         """Yield what the work makes of each item, in order.
 
         Items are taken when there is room for them, so they may be large and many. Without items
-        nothing is opened.
-
-        Raises:
-            FirthError: As the work does; from another process, it is an `InputError`.
+        nothing is opened. A `FirthError` of another process becomes an `InputError`.
         """
 
 
@@ -188,9 +185,8 @@ class Ray:
     the files that this process reads, at the same paths, with the same version of firth. A process
     that has called `ray.init` keeps its connection.
 
-    Attributes:
-        address: HOST:PORT of a cluster, or `auto` for one that runs on this machine. None: the
-            variable RAY_ADDRESS, else a cluster of this machine for the time of the work.
+    The address is HOST:PORT of a cluster, or `auto` for one that runs on this machine. By default
+    it is the variable RAY_ADDRESS, else a cluster of this machine for the time of the work.
     """
 
     address: str | None = None

@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,23 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]], force: bool 
                     for cell in row.values()
                 )
 
-    def write_json_lines(partial: Path) -> None:
+    if Path(path).suffix.lower() == ".csv":
+        write_file(path, write_csv, force)
+    else:
+        write_json_lines(path, rows, force)
+
+
+def write_json_lines(
+    path: str | Path, rows: Iterable[Mapping[str, Any]], force: bool = False
+) -> None:
+    """Write records as JSON Lines; errors are those of `write_file`."""
+
+    def write(partial: Path) -> None:
         with partial.open("w", encoding="utf-8") as file:
             for row in rows:
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
 
-    is_csv = Path(path).suffix.lower() == ".csv"
-    write_file(path, write_csv if is_csv else write_json_lines, force)
+    write_file(path, write, force)
 
 
 def write_folder(

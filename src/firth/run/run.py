@@ -48,10 +48,7 @@ class Run:
     """The folder of a run, and its settings.
 
     Changed settings reach `config.yaml` when a stage has been built with them, so that a failed
-    build leaves nothing behind.
-
-    Attributes:
-        path: Folder of the run. It is made when the first stage is built.
+    build leaves nothing behind. The folder, `path`, is made then, too.
     """
 
     def __init__(self, path: str | Path, settings: Settings) -> None:
@@ -142,15 +139,10 @@ class Run:
             stage: What to build.
             fill: Fills the workspace and returns the summary. It is called with this run, of which
                 it sees `reads` and `settings` only.
-            reads: Stages that `fill` reads.
+            reads: Stages, which must be as they were written.
             settings: Dotted paths of sections or fields, as `corpus.language`.
             inputs: Name → fingerprint of everything else that decides the bytes. A name such as
                 `paper.coherence` lets `fill` read that part of a wing's settings.
-
-        Raises:
-            InputError: Another process builds this run, or the stage's place holds something that
-                firth did not write.
-            DamagedError: A stage of `reads` is not as it was written.
         """
         if self.path.is_dir():
             remove_leftovers(self.path)
@@ -175,8 +167,7 @@ class Run:
     def locked(self, patience: float = 0.0) -> Iterator[None]:
         """Keep other processes from building this run inside the block; it may be nested.
 
-        Raises:
-            InputError: Another process builds it, and still does after `patience` seconds.
+        It is refused where another one still builds after `patience` seconds.
         """
         is_new = not self.path.exists()
         self._check_folder()

@@ -41,10 +41,8 @@ _LEFT_BY_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
 class Stage:
     """One step of a run.
 
-    Attributes:
-        name: Folder of the stage in the run; `paper/coherence` is a folder in a folder.
-        version: It is raised by hand when the bytes of the stage change for equal requests.
-        extra, command: What the stage needs installed, and what builds it, for messages.
+    The name is its folder in the run; the version is raised by hand when its bytes change for equal
+    requests. `extra` is what it needs installed, and `command` what builds it, for messages.
     """
 
     name: str
@@ -154,9 +152,6 @@ def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
 
     The caller holds a lock, so that nobody else builds here. `fill` must be deterministic given the
     request. It may continue from files in the workspace: they belong to the same request.
-
-    Raises:
-        InputError: `final` holds something that firth did not write. Nothing was built.
     """
     workspace, stale = beside(final, "work"), beside(final, "stale")
     finish_rename(final)
@@ -183,9 +178,9 @@ def finish_rename(final: Path) -> None:
     Then `final` is missing, the old stage has the hidden name `.NAME.stale`, and the new one is in
     the workspace. The caller holds the lock.
     """
-    stale, workspace = beside(final, "stale"), beside(final, "work")
-    if os.path.lexists(final) or not stale.is_dir():
+    if not is_half_renamed(final):
         return
+    stale, workspace = beside(final, "stale"), beside(final, "work")
     try:
         new = Manifest.read(workspace)
     except DamagedError:

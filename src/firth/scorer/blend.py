@@ -41,13 +41,10 @@ _FILE = "blend.json"
 
 @dataclass(frozen=True)
 class Blend:
-    """The weights of a score.
+    """The weights of a score: of the cosine of sentence vectors, and of the alignment of words.
 
-    Attributes:
-        sentence_weight: Weight of the cosine of sentence vectors.
-        word_weight: Weight of the alignment of words.
-        spelling_weight: Length of spelling directions in sums of words.
-        learned: Whether learned word vectors count.
+    `spelling_weight` is the length of spelling directions in sums of words. `learned` says whether
+    learned word vectors count.
     """
 
     sentence_weight: float = 1.0
@@ -68,13 +65,11 @@ class Blend:
     def of(cls, run: Run) -> "Blend":
         """Return the blend of a run: its settings, and for the rest what its stage chose."""
         settings = run.settings.scorer
-        given: dict[str, Any] = {
-            "sentence_weight": settings.sentence_weight,
-            "word_weight": settings.word_weight,
-            "spelling_weight": settings.spelling_weight,
-            "learned": None if settings.spelling_weight is None else True,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
+        names = ("sentence_weight", "word_weight", "spelling_weight")
+        values: dict[str, Any] = {name: getattr(settings, name) for name in names}
+        given = {name: value for name, value in values.items() if value is not None}
+        if "spelling_weight" in given:
+            given["learned"] = True
         whole = len(given) == len(fields(cls))
         blend = cls(**given) if whole else replace(cls(**_stored(run)["chosen"]), **given)
         if not blend.sentence_weight + blend.word_weight:

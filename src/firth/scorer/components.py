@@ -11,11 +11,12 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from firth.encoders.encoder import Encoder, WordStates
+from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
 from firth.scorer.stem_table import Cells, StemTable
 from firth.text.types import (
     CosineScorer,
+    Encode,
     Floats,
     Ints,
     Singles,
@@ -66,18 +67,18 @@ class Component(Protocol):
 
 
 class EncodedSentences:
-    """The cosine of an encoder's sentence vectors."""
+    """The cosine of sentence vectors, which a function encodes."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,). Each distinct text is encoded once."""
-        return CosineScorer(self._encoder.name, self._encoder.encode).similarities(pairs)
+        return CosineScorer("sentences", self._encode).similarities(pairs)
 
     def matrix(self, texts: Sequence[str]) -> Floats:
         """Return the cosines of n texts with each other, (n, n)."""
-        vectors = unit(np.asarray(self._encoder.encode(texts), dtype=np.float64))
+        vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
         return np.clip(vectors @ vectors.T, -1.0, 1.0)
 
     def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
@@ -85,7 +86,7 @@ class EncodedSentences:
         texts, left, right = numbered(pairs)
         if not texts:
             return
-        vectors = unit(np.asarray(self._encoder.encode(texts), dtype=np.float64))
+        vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
         for a, b in zip(left, right, strict=True):
             yield Evidence((vectors[a], vectors[b]))
 

@@ -64,8 +64,7 @@ class Contexts:
     Attributes:
         texts, documents, titles: The n sentences, and id and title (or "") of their documents.
         vectors: Their unit vectors, (n, d).
-        topics: Groups of contexts; none is empty.
-        labels: Number of each context's topic, (n,).
+        labels: Number of each context's topic, (n,). No topic is empty.
     """
 
     texts: Sequence[str]
@@ -252,13 +251,8 @@ _WORTH = 0.15
 """Least share of a product that a topic is named for."""
 
 
-@dataclass(frozen=True)
-class ProductEvidence:
-    """A product of two vectors, and its topics and contexts, as those of `Explanation`."""
-
-    product: float
-    topics: tuple[TopicShare, ...]
-    contexts: tuple[ContextShare, ...]
+ProductEvidence = tuple[float, tuple[TopicShare, ...], tuple[ContextShare, ...]]
+"""A product of two vectors, and its topics and contexts, as those of `Explanation`."""
 
 
 class TopicFits:
@@ -283,11 +277,8 @@ class TopicFits:
             near1, near2 = unit(one) @ self._vectors.T, unit(two) @ self._vectors.T
             for i, product in enumerate((scale * np.vecdot(one, two)).tolist()):
                 added = scale / len(self._rows) * fits1[i] * fits2[i]
-                yield ProductEvidence(
-                    product,
-                    self._topics(added),
-                    self._contexts(pairs[start + i], near1[i], near2[i], added),
-                )
+                contexts = self._contexts(pairs[start + i], near1[i], near2[i], added)
+                yield product, self._topics(added), contexts
 
     def _topics(self, added: Floats) -> tuple[TopicShare, ...]:
         """Return topics in order of what they add beyond the share that their size lets expect."""

@@ -5,7 +5,7 @@ words, and the paper's method lists contexts only. Text, HTML and JSON render th
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -37,12 +37,7 @@ class Knowledge(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a score.
-
-    Attributes:
-        contribution: Amount that the part adds to the score.
-        rest: Amount of it that is not listed as evidence.
-    """
+    """A part of a score: what it adds, and how much of that, `rest`, is not listed as evidence."""
 
     contribution: float
     rest: float
@@ -50,16 +45,10 @@ class Part:
 
 @dataclass(frozen=True)
 class ContextShare:
-    """A corpus sentence (or a place between sentences) as evidence.
+    """A corpus sentence (or a place between sentences) as evidence, and what it adds to the score.
 
-    Attributes:
-        text: The sentence.
-        document: Id of its document.
-        fit1: Fit of the first text into the context.
-        fit2: Fit of the second text.
-        contribution: Amount that it adds to the score.
-        title: Title of its document, or "".
-        details: Further values by name, such as the terms of the fits.
+    `fit1` and `fit2` are the fits of the two texts into it. `document` is an id, and `details` has
+    further values by name, such as the terms of the fits.
     """
 
     text: str
@@ -78,12 +67,7 @@ class ContextShare:
 
 @dataclass(frozen=True)
 class TopicShare:
-    """A topic of the corpus as evidence.
-
-    Attributes:
-        words: Words that name the topic, the most telling first.
-        contribution: Amount that the topic adds to the score.
-    """
+    """A topic as evidence: words that name it, the most telling first, and what it adds."""
 
     words: tuple[str, ...]
     contribution: float
@@ -95,16 +79,14 @@ class TopicShare:
 
 @dataclass(frozen=True)
 class Word:
-    """A distinct word of a text.
+    """A distinct word of a text, as it is written first.
 
     Attributes:
-        text: The word as it is written first.
         contribution: Amount of the score that depends on it; the amounts of both texts sum to the
             score. None where the model cannot be split by words.
         known: Whether the corpus has it.
         stop_word: Whether it carries no meaning.
         matched: Whether the other text has a word that matches it.
-        mark: Name, number or negation, or None.
     """
 
     text: str
@@ -117,13 +99,9 @@ class Word:
 
 @dataclass(frozen=True)
 class WordMatch:
-    """Two aligned words.
+    """Two aligned words as they are written, and what they add to the score.
 
-    Attributes:
-        word1: Word of the first text, as it is written.
-        word2: Word of the second text.
-        match: Degree of the match, in [0, 1]; 1 for forms of one word.
-        contribution: Amount that the match adds to the score.
+    The degree of the match is in [0, 1], and 1 for forms of one word.
     """
 
     word1: str
@@ -141,12 +119,8 @@ class WordMatch:
 class Row:
     """A line of the decomposition. The rows of an explanation sum to its score.
 
-    Attributes:
-        part: Name of the part.
-        label: Aligned words, words of a topic, or the rest of a part.
-        contribution: Amount that the line adds to the score.
-        notes: Evidence: words that add most, and corpus sentences.
-        match: Number of the word match, from 1, or None.
+    The label is aligned words, words of a topic, or the rest of a part. `notes` are evidence, and
+    `match` is the number of a word match, from 1.
     """
 
     part: str
@@ -161,16 +135,11 @@ class Explanation:
     """A score and where it comes from.
 
     Attributes:
-        text1: First text.
-        text2: Second text.
-        score: Their similarity.
         parts: Name of a part → `Part`. Contributions sum to the score (`parts_of`).
         topics: Topics that carry a share worth naming, the largest first.
         word_matches: Aligned words, the heaviest first; stop words are left out.
-        words1: Distinct words of the first text, in order.
-        words2: Distinct words of the second text, in order.
+        words1, words2: Distinct words of each text, in order.
         contexts: Corpus sentences that both texts resemble, or that add most to the score.
-        knowledge: Evidence that the score rests on.
     """
 
     text1: str
@@ -216,11 +185,8 @@ class Explanation:
     @property
     def unmatched(self) -> tuple[list[str], list[str]]:
         """Words of each text that match no word of the other; stop words are left out."""
-        first, second = (
-            joined(word.text for word in side if not (word.matched or word.stop_word))
-            for side in (self.words1, self.words2)
-        )
-        return first, second
+        first, second = self._words(lambda word: not (word.matched or word.stop_word))
+        return joined(first), joined(second)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -231,16 +197,18 @@ class Explanation:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Differences that turn the meaning though they change few words."""
-        negations, numbers, names = (self._marked(mark) for mark in
-                                     (Mark.NEGATION, Mark.NUMBER, Mark.NAME))  # fmt: skip
+
+        def only(mark: Mark) -> tuple[list[str], list[str]]:
+            return self._words(lambda word: word.mark is mark and not word.matched)
+
         cautions = [
             f"only sentence {side} is negated ({', '.join(some)})"
-            for side, some in enumerate(negations, start=1)
+            for side, some in enumerate(only(Mark.NEGATION), start=1)
             if some
         ]
         penalty = self.parts[NUMBERS].contribution if NUMBERS in self.parts else None
-        cautions += _differing("numbers", numbers, penalty)
-        cautions += _differing("names", names, None)
+        cautions += _differing("numbers", only(Mark.NUMBER), penalty)
+        cautions += _differing("names", only(Mark.NAME), None)
         said1, said2 = words(self.text1), words(self.text2)
         if said1 != said2 and sorted(said1) == sorted(said2):
             cautions.append("the texts have the same words in another order")
@@ -299,21 +267,13 @@ class Explanation:
     def _orders_of_names(self) -> tuple[list[str], list[str]]:
         """Return the names that both texts have, in the order of each."""
         named = {w.text.lower() for w in (*self.words1, *self.words2) if w.mark is Mark.NAME}
-        first, second = (
-            [word.text for word in side if word.text.lower() in named & other]
-            for side, other in (
-                (self.words1, {word.text.lower() for word in self.words2}),
-                (self.words2, {word.text.lower() for word in self.words1}),
-            )
-        )
-        return first, second
+        one, two = ({word.text.lower() for word in side} for side in (self.words1, self.words2))
+        return self._words(lambda word: word.text.lower() in named & one & two)
 
-    def _marked(self, mark: Mark) -> tuple[list[str], list[str]]:
-        first, second = (
-            [word.text for word in side if word.mark is mark and not word.matched]
-            for side in (self.words1, self.words2)
-        )
-        return first, second
+    def _words(self, chosen: Callable[[Word], bool]) -> tuple[list[str], list[str]]:
+        """Return the chosen words of each text."""
+        one, two = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
+        return one, two
 
 
 def parts_of(score: float, listed: Mapping[str, tuple[float, Sequence[float]]]) -> dict[str, Part]:

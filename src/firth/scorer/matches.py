@@ -1,6 +1,6 @@
 """The words of a pair of texts: which match, which match nothing, and what each contributes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,14 +21,8 @@ _ONE_NAME = 0.5
 """Spelling cosine from which two names are one: *Israel*, *Israeli*."""
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """The words of a pair; attributes as those of `Explanation`."""
-
-    word_matches: tuple[WordMatch, ...]
-    words1: tuple[Word, ...]
-    words2: tuple[Word, ...]
-    knowledge: Knowledge
+Aligned = tuple[tuple[WordMatch, ...], tuple[Word, ...], tuple[Word, ...], Knowledge]
+"""The words of a pair: `word_matches`, `words1`, `words2` and `knowledge` of `Explanation`."""
 
 
 class WordReader:
@@ -51,7 +45,7 @@ class WordReader:
         added: Floats,
         learned: Floats | None,
         penalty: float,
-    ) -> Alignment:
+    ) -> Aligned:
         """Return the aligned words of a text of n distinct stems and one of m.
 
         Args:
@@ -99,7 +93,7 @@ class WordReader:
                  for word, amount in zip(words, half, strict=True)]
                 for words, half in zip(sides, halves, strict=True)
             ]  # fmt: skip
-        return Alignment(word_matches, tuple(sides[0]), tuple(sides[1]), knowledge)
+        return word_matches, tuple(sides[0]), tuple(sides[1]), knowledge
 
     def _read_text(self, text: str) -> tuple[list[str], list[Word]]:
         """Return the distinct stems of a text and, for each, its first word."""

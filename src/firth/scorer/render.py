@@ -102,16 +102,6 @@ def lines(explanation: "Explanation") -> str:
 # --- HTML --------------------------------------------------------------------------------------
 
 
-def article(explanation: "Explanation") -> str:
-    """Return an explanation as HTML, for a page that has the style sheet `style()`."""
-    return _filled([explanation], None)
-
-
-def page(explanations: Sequence["Explanation"]) -> str:
-    """Return an HTML page of explanations; it needs no other file."""
-    return _filled(explanations, "Explanations")
-
-
 @cache
 def style() -> str:
     """Return the style sheet of explanations and of pages around them."""
@@ -122,19 +112,30 @@ def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-@cache
-def _template() -> Any:
+def template(text: str, **options: Any) -> Any:
+    """Return a template in which texts are escaped; those in `Markup` are HTML.
+
+    Characters that act on a reader, as by changing the reading order, are spelled out.
+    """
     from jinja2 import Environment
 
     def plain(value: object) -> object:
-        # Characters that act on a reader are spelled out, except in `Markup`, which is HTML.
         return escaped(value) if type(value) is str else value
 
-    return Environment(autoescape=True, finalize=plain).from_string(_file("explanation.html"))
+    return Environment(autoescape=True, finalize=plain, **options).from_string(text)
 
 
-def _filled(explanations: Sequence["Explanation"], title: str | None) -> str:
-    html: str = _template().render(
+@cache
+def _template() -> Any:
+    return template(_file("explanation.html"))
+
+
+def html(explanations: Sequence["Explanation"], title: str | None = None) -> str:
+    """Return explanations as a page with a title, which needs no other file.
+
+    Without a title they are articles for a page that has the style sheet `style()`.
+    """
+    text: str = _template().render(
         explanations=explanations,
         title=title,
         style=style(),
@@ -143,7 +144,7 @@ def _filled(explanations: Sequence["Explanation"], title: str | None) -> str:
         resembled=resembled,
         resembled_title=_RESEMBLED,
     )
-    return html
+    return text
 
 
 def _pieces(e: "Explanation", side: int) -> list[tuple[str, "Word | None", str, float]]:
@@ -180,7 +181,7 @@ def save(explanations: Sequence["Explanation"], path: Path, force: bool = False)
     """Write explanations to a file; its extension (.html, .json or .txt) chooses the form."""
     match path.suffix.lower():
         case ".html" | ".htm":
-            text = page(explanations)
+            text = html(explanations, "Explanations")
         case ".json":
             values = [each.as_dict() for each in explanations]
             text = json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"

@@ -37,14 +37,10 @@ class Scorer:
 
     Args:
         components: Name → component: `sentences`, `words`.
-        weights: Name → weight; a component of weight 0 is left out of the score.
+        weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
         number_penalty: Share of a score that is lost where all numbers differ, in [0, 1].
         space: Which words the corpus has.
         open_contexts: Opens the contexts that explain scores.
-
-    Attributes:
-        components: As given.
-        weights: Weights above 0, which sum to 1.
 
     Example:
         >>> scorer = Scorer.open(Run.open("run"))
@@ -68,16 +64,7 @@ class Scorer:
 
     @classmethod
     def open(cls, run: str | Path | Run, blend: Blend | None = None) -> "Scorer":
-        """Open the scorer of a run.
-
-        Args:
-            run: A run whose words and blend are built.
-            blend: Weights instead of those of the run.
-
-        Raises:
-            MissingStageError: A stage is not built.
-            InputError: The pretrained encoder is gone, has changed, or cannot be loaded.
-        """
+        """Open the scorer of a run whose words and blend are built, perhaps with another blend."""
         run = Run.open(run)
         blend = blend or Blend.of(run)
         space = blend.known(WordSpace.load(run.folder(WORDS)))
@@ -85,7 +72,7 @@ class Scorer:
         states = None
         if run.settings.encoder.model is not None:
             encoder = open_blended_encoder(run)
-            sentences, states = EncodedSentences(encoder), encoder.word_states
+            sentences, states = EncodedSentences(encoder.encode), encoder.word_states
         components: dict[str, Component] = {
             SENTENCES: sentences,
             ALIGNED: AlignedWords(space, states),
@@ -117,12 +104,8 @@ class Scorer:
         return float(self.similarities([(a, b)])[0])
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts.
-
-        Raises:
-            InputError: An item of `pairs` is not two texts.
-        """
-        return self._score(pairs, self.component_similarities(pairs))[0]
+        """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts."""
+        return self._score(pairs)[0]
 
     def component_similarities(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:
         """Return name → similarities, (n,), of each component that has a weight."""
@@ -147,7 +130,7 @@ class Scorer:
     def explanations(self, pairs: Sequence[TextPair]) -> Iterator[Explanation]:
         """Yield the score of each pair and where it comes from; many pairs at once are faster."""
         pairs = checked(pairs)
-        scores, lost = self._score(pairs, self.component_similarities(pairs))
+        scores, lost = self._score(pairs)
         of_sentences = self.weights.get(SENTENCES, 0.0)
         of_words = self.weights.get(ALIGNED, 0.0)
         sums = list(self.components[SENTENCES].evidence(pairs))
@@ -155,7 +138,7 @@ class Scorer:
         ones, twos = (np.array([pair[side] for pair in vectors]) for side in (0, 1))
         products = self._fits.explain(pairs, ones, twos, of_sentences)
         alignments = self.components[ALIGNED].evidence(pairs)
-        for (one, two), score, penalty, summed, product, aligned in zip(
+        for (one, two), score, penalty, summed, (product, topics, contexts), aligned in zip(
             pairs, scores.tolist(), lost.tolist(), sums, products, alignments, strict=True
         ):
             assert aligned.words is not None
@@ -165,37 +148,27 @@ class Scorer:
                 added = added + of_sentences * summed.words
             if summed.learned is not None:
                 learned = of_sentences * summed.learned
-            words = self._reader.align(one, two, aligned.matches, added, learned, penalty)
-            topics = product.topics if of_sentences else ()
+            word_matches, words1, words2, knowledge = self._reader.align(
+                one, two, aligned.matches, added, learned, penalty
+            )
+            if not of_sentences:
+                topics, contexts = (), ()
             listed = {
-                WORDS_PART: (
-                    float(added.sum()),
-                    [match.contribution for match in words.word_matches],
-                ),
-                TOPICS: (product.product, [topic.contribution for topic in topics]),
+                WORDS_PART: (float(added.sum()), [each.contribution for each in word_matches]),
+                TOPICS: (product, [topic.contribution for topic in topics]),
             }
             if penalty:
                 listed[NUMBERS] = (-penalty, [-penalty])
             if not (of_words or summed.words is not None):
                 del listed[WORDS_PART]
+            parts = parts_of(score, listed)
             yield Explanation(
-                one,
-                two,
-                score,
-                parts_of(score, listed),
-                topics,
-                words.word_matches,
-                words.words1,
-                words.words2,
-                product.contexts if of_sentences else (),
-                knowledge=words.knowledge,
+                one, two, score, parts, topics, word_matches, words1, words2, contexts, knowledge
             )
 
-    def _score(
-        self, pairs: Sequence[TextPair], parts: Mapping[str, Floats]
-    ) -> tuple[Floats, Floats]:
+    def _score(self, pairs: Sequence[TextPair]) -> tuple[Floats, Floats]:
         """Return scores and what numbers that differ take from them, (n,) each."""
-        scores = self._mean(parts, (len(pairs),))
+        scores = self._mean(self.component_similarities(pairs), (len(pairs),))
         lost = self._lost(scores, number_differences(pairs, self._space.idf.language))
         equal = np.array([a == b for a, b in pairs], dtype=bool)
         scored: Floats = np.where(equal, 1.0, np.clip(scores - lost, -1.0, 1.0))

@@ -28,13 +28,9 @@ _UNITS = 2.0**-30, 2.0**-70, 2.0**-110
 
 @dataclass(frozen=True, eq=False)
 class StemTable:
-    """Texts as numbers of their distinct stems.
+    """Texts as numbers of their distinct stems, of which there are u.
 
-    Attributes:
-        space: Vectors and rarity of words.
-        stems: The u distinct stems of all texts.
-        numbers: Numbers of each text's distinct stems, text after text.
-        bounds: Text i has numbers[bounds[i]:bounds[i+1]], (n + 1,).
+    Text i has the stems numbers[bounds[i]:bounds[i+1]]. The space knows their vectors and rarity.
     """
 
     space: WordSpace

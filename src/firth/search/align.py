@@ -37,12 +37,7 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 
 @dataclass(frozen=True)
 class Match:
-    """Sentences of two documents that say the same.
-
-    Attributes:
-        a, b: First and one-past-last sentence in each document, from 0.
-        score: Similarity, in [threshold, 1].
-    """
+    """Sentences of two documents that say the same: the first and one past the last, from 0."""
 
     a: tuple[int, int]
     b: tuple[int, int]

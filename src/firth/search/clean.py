@@ -1,11 +1,9 @@
 """What is done with duplicates: documents without them, and a sample that a person judges."""
 
 import csv
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.run.console import plural
 from firth.run.errors import InputError
-from firth.run.outputs import claim_output, write_file
+from firth.run.outputs import claim_output, write_file, write_json_lines
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.search.duplicates import Duplicates, Member
@@ -22,7 +20,6 @@ from firth.search.near import Kind
 
 _COLUMNS = ("match", "kind", "score", "text1", "text2", "place1", "place2")
 _ANSWERS = {"1": True, "yes": True, "y": True, "0": False, "no": False, "n": False}
-_Z = 1.96
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,6 @@ def write_cleaned(
 
     Every member of a group is dropped, and its representative stays. What is related stays, too.
     `OUT.dropped.jsonl` has a line for each text that was dropped.
-
-    Raises:
-        InputError: A file exists and `force` is not given, or cannot be written.
     """
     out, corpus = Path(out), Corpus.open(run, "all")
     dropped = dropped_file(out)
@@ -100,19 +94,13 @@ def write_cleaned(
                 }
 
     whole = result.unit == "document"
-    write_file(out, lambda path: _write_lines(path, lines()), force)
-    write_file(dropped, lambda path: _write_lines(path, reasons()), force)
+    write_json_lines(out, lines(), force)
+    write_json_lines(dropped, reasons(), force)
     return Cleaned(out, dropped, kept, corpus.n_documents - kept, len(gone))
 
 
 def _named(member: Member) -> dict[str, Any]:
     return {"document": member.document, "sentence": member.sentence, "text": member.text}
-
-
-def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
@@ -174,7 +162,7 @@ def read_review(path: Path) -> Review:
             f"{path}: nothing is judged. Fill its column `match` with 1 or 0, and call this again; "
             "--force writes a new sample"
         )
-    n, share = len(judged), sum(judged) / len(judged)
-    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-    return Review(n, sum(judged), max(0.0, middle - half), min(1.0, middle + half))
+    from scipy.stats import binomtest
+
+    interval = binomtest(sum(judged), len(judged)).proportion_ci(method="wilson")
+    return Review(len(judged), sum(judged), float(interval.low), float(interval.high))

@@ -28,12 +28,7 @@ _SHARE = 1 << 18
 
 @dataclass(frozen=True)
 class Rotation:
-    """A centre and a rotation; the signs of a centred, rotated vector are its code.
-
-    Attributes:
-        mean: float32, (d,).
-        matrix: float32, (d, d), orthogonal.
-    """
+    """A mean, (d,), and a rotation, (d, d); the signs of a centred, rotated vector are its code."""
 
     mean: Singles
     matrix: Singles

@@ -46,7 +46,6 @@ class SentenceMatch:
 
     Attributes:
         a, b: Their places in each document, from 1, ascending; one side is a single sentence.
-        a_text, b_text: The sentences.
         score: Similarity, in [threshold, 1].
         kind: How near they are, by their words.
         differ: What they differ in that matters: numbers, negation, names, opposites.
@@ -66,16 +65,13 @@ class Comparison:
     """What two documents have in common.
 
     Attributes:
-        a, b: Names of the documents.
         score: Mean similarity over all words of both documents, where words without a match count
             0; in [0, 1], the same whichever document comes first.
         coverage_a, coverage_b: Share of the words of each document that are matched or copied.
         copied_a, copied_b: Share of the words of each document in runs of at least 6 words that the
             other has, too.
-        sentences_a, sentences_b: Number of sentences.
         matches: Matching sentences, in the order of `a`.
         threshold: Least similarity of a match.
-        notes: What else a reader must know.
     """
 
     a: str
@@ -128,15 +124,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class DocumentPair:
-    """Two documents of a run that share text.
+    """Two documents of a run that share text, by their ids and numbers.
 
     Attributes:
-        a, b: Ids of the documents.
-        a_title, b_title: Their titles, or "".
         coverage: Share of the words of both together that are matched or copied, in [0, 1].
         coverage_a, coverage_b: The same share of each.
         score: Mean similarity over all words of both, in [0, 1].
-        numbers: Numbers of the documents in the corpus.
     """
 
     a: str
@@ -156,13 +149,10 @@ class DocumentPair:
 
 @dataclass(frozen=True)
 class Reuse(Sequence[DocumentPair]):
-    """The pairs of documents that share text, those with the largest coverage first.
+    """All pairs of documents that share text, those with the largest coverage first.
 
-    Attributes:
-        pairs: All pairs that were aligned.
-        documents: Number of documents that were looked at.
-        threshold: Least similarity of matching sentences.
-        notes: What else a reader must know.
+    `documents` is the number of those that were looked at, and `threshold` the least similarity of
+    matching sentences.
     """
 
     pairs: tuple[DocumentPair, ...]
@@ -217,10 +207,6 @@ def compare_documents(
         a, b: The documents: ids of the run, files with one document each, documents, or sentences.
         threshold: Least similarity of matching sentences, in (0, 1). By default one that a
             thousandth of the pairs of sentences of one document reach.
-
-    Raises:
-        InputError: A document cannot be read, or the threshold is out of range.
-        MissingStageError: The run has no index.
     """
     run = Run.open(run)
     threshold, notes = _threshold(run, threshold)
@@ -241,19 +227,9 @@ def compare_documents(
             )
         )  # fmt: skip
     return Comparison(
-        a=a_name,
-        b=b_name,
-        score=aligned.score,
-        coverage_a=aligned.coverage[0],
-        coverage_b=aligned.coverage[1],
-        copied_a=aligned.copied[0],
-        copied_b=aligned.copied[1],
-        sentences_a=len(one.sentences),
-        sentences_b=len(two.sentences),
-        matches=tuple(matches),
-        threshold=threshold,
-        notes=notes,
-    )
+        a_name, b_name, aligned.score, *aligned.coverage, *aligned.copied, len(one.sentences),
+        len(two.sentences), tuple(matches), threshold, notes,
+    )  # fmt: skip
 
 
 def find_reuse(
@@ -273,10 +249,6 @@ def find_reuse(
         threshold: Least similarity of matching sentences, as in `compare_documents`.
         candidates: Documents that each is aligned with, at most. Others may choose it, too.
         where: Filter of documents (`Corpus.documents_where`).
-
-    Raises:
-        InputError: The threshold is out of range, or no document matches the filter.
-        MissingStageError: The run has no index.
     """
     run = Run.open(run)
     threshold, notes = _threshold(run, threshold)
@@ -295,20 +267,13 @@ def find_reuse(
         for i, j in progress(chosen.tolist(), "Aligning documents"):
             one, two = sides(i), sides(j)
             aligned = align(one, two, threshold)
-            words = [one.masses.sum(), two.masses.sum()]
+            coverage = np.average(aligned.coverage, weights=[one.masses.sum(), two.masses.sum()])
             pairs.append(
                 DocumentPair(
-                    a=ids[i],
-                    b=ids[j],
-                    a_title=titles[i],
-                    b_title=titles[j],
-                    coverage=float(np.average(aligned.coverage, weights=words)),
-                    coverage_a=aligned.coverage[0],
-                    coverage_b=aligned.coverage[1],
-                    score=aligned.score,
-                    numbers=(i, j),
+                    ids[i], ids[j], titles[i], titles[j],
+                    float(coverage), *aligned.coverage, aligned.score, (i, j),
                 )
-            )
+            )  # fmt: skip
     pairs.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
     return Reuse(tuple(pairs), len(documents), threshold, notes)
 

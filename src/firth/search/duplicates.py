@@ -48,7 +48,6 @@ class Member:
     """A sentence or document of a group.
 
     Attributes:
-        document, title: Id and title of the document.
         sentence: Place of the sentence in its document, from 1; 0 for a document.
         text: The sentence; of a document the first one.
         kind: How near it is to the representative; `exact` for the representative itself.
@@ -57,7 +56,6 @@ class Member:
         differ: What sentences differ in that matters; only related ones differ.
         shared: Words of meaning that it shares with the representative.
         added, left_out: Longer runs of words that only it, or only the representative, has.
-        date: Date of the document, or "".
         number: Number of the sentence, or of the document, in the corpus.
     """
 
@@ -128,22 +126,18 @@ class Duplicates(Sequence[Group]):
     """Groups of texts that say the same, those with the nearest members first.
 
     Attributes:
-        unit: What was compared: `sentence` or `document`.
-        compared: Number of sentences or documents that were compared.
         groups: Boilerplate first, then groups with exact members, then by score; of equals the
             largest first.
         related: Texts with later ones that are near or similar, and differ in what matters.
-        threshold: Least similarity of what is similar; None where nothing similar was looked for.
         false_match_rate: Share of sentences without a counterpart that have a match this similar,
             measured on this corpus; None where it is not measured.
-        notes: What else a reader must know.
     """
 
     unit: Unit
     compared: int
     groups: tuple[Group, ...]
     related: tuple[Group, ...]
-    threshold: float | None
+    threshold: float
     false_match_rate: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -185,8 +179,7 @@ class Duplicates(Sequence[Group]):
         counts = self.counts()
         yield f"{self.compared:,} {self.unit}s: {plural(counts['groups'], 'group')}"
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
-        if self.threshold is not None:
-            yield f"similar: a similarity of at least {self.threshold:.2f}"
+        yield f"similar: a similarity of at least {self.threshold:.2f}"
         for line in self.notes:
             yield fill(line, WIDTH)
         yield from _listed(self.groups[:top])
@@ -219,43 +212,34 @@ def duplicates(
     run: str | Path | Run,
     *,
     unit: Unit = "sentence",
-    kind: str | Kind = Kind.SIMILAR,
     threshold: float | None = None,
     false_match_rate: float = FALSE_MATCHES,
-    min_words: int = MIN_WORDS,
     where: str | None = None,
 ) -> Duplicates:
     """Return groups of the sentences, or documents, of a run that say the same.
 
+    Texts of fewer than `MIN_WORDS` words are left out, unless they are boilerplate.
+
     Args:
         run: All its documents are compared, unless `where` selects some.
         unit: `sentence` or `document`.
-        kind: The furthest kind that is looked for: `exact`, `near` or `similar`.
         threshold: Least similarity of what is similar, in (0, 1): the cosine of sentences, or the
             score of the alignment of documents (by default 0.5). By default it is the highest of
             0.8, the cosine that a thousandth of the pairs of sentences of one document reach, and
             what `false_match_rate` needs.
         false_match_rate: Share of the sentences without a counterpart that may be given one. It is
             measured on sentences of two halves (`firth.search.calibrate`).
-        min_words: Shorter texts are left out, unless they are boilerplate; at least 2.
         where: Filter of documents (`Corpus.documents_where`).
 
-    Raises:
-        InputError: An argument is out of range, or no document matches the filter.
-        MissingStageError: The run has no index.
-
     Example:
-        >>> for group in duplicates("run", kind="near"):  # doctest: +SKIP
+        >>> for group in duplicates("run"):  # doctest: +SKIP
         ...     print(group.representative.text, [each.evidence for each in group.members])
     """
     run = Run.open(run)
     check_threshold(threshold)
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
-    kinds = [kind for kind in Kind if kind is not Kind.RELATED]
-    if kind not in kinds:
-        raise InputError(f"kind: got {kind!r}; expected one of {', '.join(kinds)}")
-    finder = _Finder(run, Kind(kind), threshold, false_match_rate, max(2, min_words), where)
+    finder = _Finder(run, threshold, false_match_rate, where)
     return finder.documents() if unit == "document" else finder.sentences()
 
 
@@ -266,16 +250,10 @@ class _Finder:
     """
 
     def __init__(
-        self,
-        run: Run,
-        kind: Kind,
-        threshold: float | None,
-        false_match_rate: float,
-        min_words: int,
-        where: str | None,
+        self, run: Run, threshold: float | None, false_match_rate: float, where: str | None
     ) -> None:
-        self._run, self._kind, self._threshold = run, kind, threshold
-        self._rate, self._min_words, self._where = false_match_rate, min_words, where
+        self._run, self._threshold = run, threshold
+        self._rate, self._where = false_match_rate, where
         self._index = Index.open(run)
         self._corpus = self._index.corpus
         self._reader = Reader(self._corpus.language)
@@ -292,35 +270,31 @@ class _Finder:
         order = corpus.sentences_of(self._documents)
         blocks = [order[at : at + _BLOCK] for at in range(0, len(order), _BLOCK)]
         table = WordTable(
-            (corpus.texts(block) for block in progress(blocks, "Reading sentences")),
-            self._min_words,
+            (corpus.texts(block) for block in progress(blocks, "Reading sentences")), MIN_WORDS
         )
         owners = corpus.document_of(order)
         least_documents = max(BOILERPLATE, BOILERPLATE_SHARE * len(self._documents))
         short = table.boilerplate(owners, least_documents)
-        near = Pairs.none() if self._kind is Kind.EXACT else table.near()
-        similar, least, rate = Pairs.none(), None, None
-        if self._kind is Kind.SIMILAR:
-            calibration = Calibration.current(self._run)
-            chosen, least = table.distinct(), self._similarity(calibration)
-            numbers = order[chosen]
-            similar = similar_pairs(
-                lambda rows: self._index.vectors(numbers[rows]),
-                len(numbers),
-                least,
-                self._run.settings.seed,
-            ).renumbered(chosen)
-            if similar.threshold > least:
-                least = similar.threshold
-                self._notes.append(
-                    f"Too many pairs are similar: of these the {len(similar):,} most similar count."
-                )
-            if calibration:
-                rate = calibration.false_match_rate(least)
-                self._notes.append(
-                    f"Of {len(calibration.scores[UNMATCHED])} sentences without a counterpart in "
-                    f"this corpus, {rate:.1%} have a match this similar."
-                )
+        near, calibration, rate = table.near(), Calibration.current(self._run), None
+        chosen, least = table.distinct(), self._similarity(calibration)
+        numbers = order[chosen]
+        similar = similar_pairs(
+            lambda rows: self._index.vectors(numbers[rows]),
+            len(numbers),
+            least,
+            self._run.settings.seed,
+        ).renumbered(chosen)
+        if similar.threshold > least:
+            least = similar.threshold
+            self._notes.append(
+                f"Too many pairs are similar: of these the {len(similar):,} most similar count."
+            )
+        if calibration:
+            rate = calibration.false_match_rate(least)
+            self._notes.append(
+                f"Of {len(calibration.scores[UNMATCHED])} sentences without a counterpart in "
+                f"this corpus, {rate:.1%} have a match this similar."
+            )
 
         def texts(numbers: Ints) -> list[str]:
             return corpus.texts(order[numbers])
@@ -335,10 +309,7 @@ class _Finder:
                 text=text,
                 kind=kind,
                 score=score,
-                differ=why.differ,
-                shared=why.shared,
-                added=why.added,
-                left_out=why.left_out,
+                **vars(why),
                 date=self._dates[d],
                 number=int(order[number]),
             )
@@ -379,14 +350,11 @@ class _Finder:
             return " ".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
 
         numbers = progress(range(len(order)), "Reading documents")
-        table = WordTable(([text(number)] for number in numbers), self._min_words)
-        near = Pairs.none() if self._kind is Kind.EXACT else table.near()
-        similar, least = Pairs.none(), None
-        if self._kind is Kind.SIMILAR:
-            least = SAME_STORY if self._threshold is None else self._threshold
-            place = np.full(corpus.n_documents, -1)
-            place[order] = np.arange(len(order))
-            similar = self._aligned(least, place, table)
+        table = WordTable(([text(number)] for number in numbers), MIN_WORDS)
+        least = SAME_STORY if self._threshold is None else self._threshold
+        place = np.full(corpus.n_documents, -1)
+        place[order] = np.arange(len(order))
+        similar = self._aligned(least, place, table)
 
         def texts(numbers: Ints) -> list[str]:
             return [text(number) for number in numbers.tolist()]
@@ -397,7 +365,7 @@ class _Finder:
             ids, date = (self._ids[d], self._titles[d]), self._dates[d]
             return Member(*ids, 0, first, kind, score, date=date, number=d)
 
-        groups, _ = self._groups(near, similar, table.repeats(), member, texts, whole=True)
+        groups, _ = self._groups(table.near(), similar, table.repeats(), member, texts, whole=True)
         notes = tuple(self._notes)
         return Duplicates("document", len(order), groups, (), least, notes=notes)
 

@@ -41,11 +41,8 @@ win:lose winner:loser with:without yes:no younger:older
 class Evidence:
     """What speaks for and against a match of two texts.
 
-    Attributes:
-        shared: Words of meaning that both have, in the order of the first.
-        added: Runs of at least five words of meaning that only the second has.
-        left_out: The same that only the first has.
-        differ: What they differ in that matters (`Reader.differing`).
+    `shared` are words of meaning that both have, in the order of the first. `added` are runs of at
+    least five that only the second has, and `left_out` those that only the first has.
     """
 
     shared: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ from firth.run.files import (
 )
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed
-from firth.run.stage import SCRATCH, Manifest, Outcome, Stage
+from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges
@@ -167,11 +167,11 @@ def _fingerprint(run: Run) -> dict[str, str]:
 
 def _earlier(run: Run) -> "tuple[Ints, Halves] | None":
     """Return documents and vectors of the added segment, if they are whole and of this index."""
-    manifest = Manifest.read(run.path / ADDED.name) if run.has(ADDED) else None
-    folder = run.path / ADDED.name
-    if manifest is None or manifest.inputs.get(INDEX.name) != run.manifest(INDEX).digest:
+    if not run.has(ADDED):
         return None
-    if manifest.damage(folder, bytes_too=True):
+    manifest, folder = run.manifest(ADDED), run.path / ADDED.name
+    is_of_index = manifest.inputs.get(INDEX.name) == run.manifest(INDEX).digest
+    if not is_of_index or manifest.damage(folder, bytes_too=True):
         return None
     return np.load(folder / _DOCUMENTS), open_mapped(folder / _VECTORS)
 
@@ -222,8 +222,7 @@ class _Writer:
         source = self._sources(earlier[0]) if earlier else np.full(count, -1)
         shards = [np.arange(at, min(at + SHARD, count)) for at in range(first, count, SHARD)]
         texts = (self._corpus.texts(self._sentences[rows[source[rows] < 0]]) for rows in shards)
-        bar = Progress(count, "Index: vectors")
-        with bar:
+        with Progress(count, "Index: vectors") as bar:
             bar.advance(first)
             for rows, encoded in zip(shards, executor.map(work, texts), strict=True):
                 if vectors is None:
@@ -254,8 +253,7 @@ class _Writer:
             codes[:, at : at + SHARD] = rotation.codes(vectors[at : at + SHARD]).T
         if isinstance(codes, np.memmap):
             codes.flush()
-        bar = Progress(len(vectors), "Index: words")
-        with bar:
+        with Progress(len(vectors), "Index: words") as bar:
             texts = chain(self._texts(bar), self._titles())
             write_postings(self._folder, self._scratch, texts, self._stemmer)
         np.save(self._folder / _DOCUMENTS, np.stack([self._keys, self.sizes], axis=1))
@@ -305,13 +303,8 @@ class _Part:
 class Index:
     """Unit vectors and BM25 of all sentences of a run, by their numbers in `corpus`.
 
-    Use `Index.open`. Arrays are memory-mapped.
-
-    Attributes:
-        corpus: All documents of the run.
-        bm25: Scores sentences and documents by words.
-        unindexed: Number of documents that the store has and the index lacks.
-        dimensions: Length of a vector.
+    Use `Index.open`. Arrays are memory-mapped. `corpus` has all documents of the run, and
+    `unindexed` is the number of those that the index lacks.
     """
 
     def __init__(
@@ -402,29 +395,22 @@ class Index:
         return scores
 
     def nearest(
-        self,
-        vectors: npt.ArrayLike,
-        k: int,
-        *,
-        within: Ints | None = None,
-        exact: bool | None = None,
+        self, vectors: npt.ArrayLike, k: int, *, within: Ints | None = None
     ) -> tuple[Ints, Singles]:
         """Return the sentences nearest to each of q queries, (q, k), and their cosines, (q, k).
 
-        The nearest comes first. There are fewer than k where there are fewer sentences.
+        The nearest comes first. There are fewer than k where there are fewer sentences. Of more
+        than `EXACT` vectors, those are compared whose codes are nearest.
 
         Args:
             vectors: Unit vectors, (q, d).
             k: At least 1.
             within: Ascending numbers of the only sentences to compare.
-            exact: Compares every vector. By default it does up to `EXACT` vectors, and beyond
-                compares those exactly whose codes are nearest.
         """
         wanted = np.array(vectors, np.float32, ndmin=2)
         rows = self._rows(within)
         k = min(k, len(rows))
-        exact = len(rows) <= EXACT if exact is None else exact
-        if exact:
+        if len(rows) <= EXACT:
             blocks = range(0, max(1, len(wanted)), _QUERIES)
             pieces = [self._compare(wanted[at : at + _QUERIES], rows, k) for at in blocks]
         else:

@@ -70,11 +70,6 @@ class Pairs:
     scores: Singles
     threshold: float
 
-    @classmethod
-    def none(cls) -> "Pairs":
-        """Return no pairs."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), 1.0)
-
     def __len__(self) -> int:
         return len(self.left)
 
@@ -143,13 +138,13 @@ class WordTable:
         short = ~self.long & (self._lengths > 1) & (spread[self.first] >= least)
         return self._copies(short)
 
-    def near(self, threshold: float = NEAR) -> Pairs:
-        """Return all pairs of `distinct` texts whose bigrams have a Jaccard similarity of at least
-        `threshold`, in (0, 1]."""
+    def near(self) -> Pairs:
+        """Return all pairs of `distinct` texts whose bigrams have a Jaccard similarity of `NEAR`
+        at least."""
         chosen = self.distinct()
         bigrams = self._bigrams(chosen)
         sizes = np.diff(bigrams.indptr).astype(np.int64)
-        least = np.ceil(threshold * sizes - SLACK).astype(np.int64)
+        least = np.ceil(NEAR * sizes - SLACK).astype(np.int64)
         prefix = _prefixes(bigrams, sizes - least + 1)
         across = prefix.T.tocsr()
         work = np.concatenate([[0], np.cumsum(prefix @ np.diff(across.indptr))])
@@ -161,13 +156,13 @@ class WordTable:
             met = (prefix[start:stop] @ across).tocoo()
             i, j = met.row.astype(np.int64) + start, met.col.astype(np.int64)
             small, large = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
-            likely = (i < j) & (small >= threshold * large - SLACK)
+            likely = (i < j) & (small >= NEAR * large - SLACK)
             i, j = i[likely], j[likely]
             for at in range(0, len(i), _VERIFIED):
                 one, two = i[at : at + _VERIFIED], j[at : at + _VERIFIED]
                 shared = np.asarray(bigrams[one].multiply(bigrams[two]).sum(axis=1)).ravel()
                 jaccard = shared / np.maximum(sizes[one] + sizes[two] - shared, 1)
-                near = jaccard >= threshold - SLACK
+                near = jaccard >= NEAR - SLACK
                 left.append(one[near])
                 right.append(two[near])
                 scores.append(jaccard[near])
@@ -175,7 +170,7 @@ class WordTable:
         i, j, s = (np.concatenate([np.empty(0), *parts]) for parts in (left, right, scores))
         i, j = i.astype(np.int64), j.astype(np.int64)
         order = np.lexsort((j, i))
-        return Pairs(chosen[i[order]], chosen[j[order]], s[order].astype(np.float32), threshold)
+        return Pairs(chosen[i[order]], chosen[j[order]], s[order].astype(np.float32), NEAR)
 
     def _bigrams(self, chosen: Ints) -> csr_matrix:
         """Return a matrix (chosen texts, bigrams): 1 where a text has one. The columns are ordered

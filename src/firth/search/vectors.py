@@ -56,10 +56,6 @@ def encode_file(
         model: Folder of a run, whose encoder is used; or folder or hub name of an encoder.
         precision: `float32`, `float16`, or `int8`, which scales each vector to a largest number of
             127.
-        force: Allows replacing files that are there.
-
-    Raises:
-        InputError: The file or the model cannot be used, or the result cannot be written.
     """
     file, out = Path(file), Path(out)
     ids = out.with_name(f"{out.name}.ids.jsonl")

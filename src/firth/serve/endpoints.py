@@ -71,7 +71,7 @@ def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
     """Explain a score, as values and as HTML for the style sheet of the web app."""
     _bound([(request.text1, request.text2)])
     explanation = model.explain(request.text1, request.text2).top(request.top)
-    return {**explanation.as_dict(), "html": render.article(explanation)}
+    return {**explanation.as_dict(), "html": render.html([explanation])}
 
 
 def search(model: Model, request: schemas.SearchRequest) -> Plain:

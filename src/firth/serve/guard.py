@@ -1,7 +1,6 @@
 """The guard of every request: who may ask, from where, and how much may be sent."""
 
 import hmac
-import ipaddress
 import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -136,12 +135,3 @@ class Guard:
 
     def _too_long(self) -> tuple[str, int]:
         return f"The body is too long; expected {self._max_bytes:,} bytes at most.", 413
-
-
-def is_address(host: str) -> bool:
-    """Return whether a host is an IP address: no foreign name can be pointed at one."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

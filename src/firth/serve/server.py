@@ -11,7 +11,7 @@ from asyncio import BaseTransport, TimerHandle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from firth.run.console import say
 from firth.run.errors import InputError, require
@@ -144,12 +144,13 @@ def make_server(app: "ASGIApp", limits: Limits | None = None) -> "Server":
     )
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a host: `localhost`, 127.0.0.0/8, ::1."""
+def kind_of_host(host: str) -> Literal["local", "address", "name"]:
+    """Return whether only this machine reaches a host, or else what it is."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        is_local = ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return "local" if host == "localhost" else "name"
+    return "local" if is_local else "address"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -207,12 +208,9 @@ def serve(
 
     Other machines need the token of the variable FIRTH_TOKEN, unless `auth` is false. `allowed` are
     further names under which clients reach the service.
-
-    Raises:
-        InputError: Other machines reach the host and there is no token, or the port is taken.
     """
-    token = read_token()
-    if token is None and auth and not is_loopback(host):
+    token, everywhere = read_token(), kind_of_host(host) != "local"
+    if token is None and auth and everywhere:
         raise InputError(
             f"--host {host}: other machines reach it and {TOKEN_VARIABLE} has no token. Set one, "
             "or let everybody in: --no-auth"
@@ -220,18 +218,17 @@ def serve(
     require("starlette", "serve", "firth serve")
     from firth.model import load
     from firth.serve.app import Service
-    from firth.serve.guard import LOCAL, is_address
+    from firth.serve.guard import LOCAL
     from firth.serve.worker import Load
 
     limits, model = Load(), load(run)
     model.explain("a", "b")
     model.search("a", top=1)
     known = {name.lower() for name in (*LOCAL, host, *allowed)}
-    everywhere = not is_loopback(host)
 
     def is_ours(name: str) -> bool:
         # No foreign name can be pointed at this machine where it is called by its address.
-        return name in known or (everywhere and is_address(name))
+        return name in known or (everywhere and kind_of_host(name) != "name")
 
     service = Service(model, limits, token, is_ours)
     bounds = Limits(answer_seconds=limits.long_seconds + limits.seconds)

@@ -188,12 +188,6 @@ class Idf:
         """Return ln((1 + N) / (1 + n)), at least 0; an unknown term (n = 0) has the largest."""
         return math.log((1 + self.sentences) / (1 + self.frequencies.get(term, 0)))
 
-    def unknown(self, text: str) -> list[str]:
-        """Return the distinct words of a text whose terms the corpus does not have, in order."""
-        distinct = list(dict.fromkeys(words(text)))
-        terms = stems(distinct, self.stemmer)
-        return [w for w, term in zip(distinct, terms, strict=True) if term not in self.frequencies]
-
     def save(self, folder: Path) -> None:
         """Write the counts into a folder, atomically."""
         stored = {"stemmer": self.stemmer, "sentences": self.sentences}

@@ -181,9 +181,8 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
             measure(tuned=True)
         kept, reasons, comparison = reference, {}, None
         if questions:
-            trained = trained_types(pair_kind(settings, corpus), settings.steps)
             seed = run.settings.seed
-            kept, decisions = choose(answers, reference, trained_on=trained, seed=seed)
+            kept, decisions = choose(answers, reference, seed=seed)
             reasons = {one: each.reason for one, each in decisions.items()}
             comparison = compare_answers(answers, reference, seed)
         if history and not kept.startswith(TUNED):
@@ -236,13 +235,14 @@ class TextPairs:
 
     def __init__(self, corpus: Corpus, settings: AdaptSettings, seed: int) -> None:
         self._corpus, self._seed = corpus, seed
-        self._kind = pair_kind(settings, corpus)
+        # Where few sentences have a neighbor, there are crops only.
+        self.kind: PairKind = "crops" if stand_alone(corpus) else settings.pairs
         self._bounds = np.asarray(corpus.paragraph_bounds)
         places = self._places()
         if len(places) < 2:
             raise InputError(
                 f"tuning needs two pairs, and the corpus has {len(places)} "
-                f"{_NEEDED[self._kind]}. Or set adapt.steps to 0"
+                f"{_NEEDED[self.kind]}. Or set adapt.steps to 0"
             )
         self._size = min(settings.batch, len(places))
         self._groups = self._grouped(places)
@@ -250,7 +250,7 @@ class TextPairs:
     def __call__(self, step: int) -> Texts:
         """Return the texts of a step's pairs."""
         chosen, corpus = self.chosen(step), self._corpus
-        if self._kind == "neighbors":
+        if self.kind == "neighbors":
             return list(corpus.texts(chosen)), list(corpus.texts(chosen + 1))
         rng = np.random.default_rng(derive_seed(self._seed, "crops", step))
         spans: Texts = ([], [])
@@ -275,7 +275,7 @@ class TextPairs:
     def _places(self) -> Ints:
         """Return the sentences that represent a pair each, in ascending order."""
         corpus, places = self._corpus, np.asarray(self._corpus.usual_sentences())
-        if self._kind == "crops":
+        if self.kind == "crops":
             words = np.concatenate([[0], np.cumsum(corpus.word_counts, dtype=np.int64)])
             long = words[self._bounds[1:]] - words[self._bounds[:-1]] >= _CROP_WORDS[0]
             places = self._bounds[:-1][long]
@@ -303,22 +303,6 @@ def _crop(words: Sequence[str], rng: np.random.Generator) -> str:
     size = min(int(rng.integers(low, high + 1)), len(words))
     start = int(rng.integers(len(words) - size + 1))
     return " ".join(words[start : start + size])
-
-
-def pair_kind(settings: AdaptSettings, corpus: Corpus) -> PairKind:
-    """Return the configured kind of pairs; crops where few sentences have a neighbor."""
-    if settings.pairs == "neighbors" and stand_alone(corpus):
-        return "crops"
-    return settings.pairs
-
-
-def trained_types(kind: PairKind, steps: int) -> set[str]:
-    """Return the types of label-free questions that tuning optimizes, and so cannot justify it.
-
-    Those of neighbors are always among them: tuning raises them while agreement with people falls.
-    """
-    neighbors = {"next-sentence", "same-document"}
-    return neighbors | {"same-paragraph"} if steps and kind == "crops" else neighbors
 
 
 def tune(

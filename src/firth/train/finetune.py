@@ -437,7 +437,6 @@ def figures_of(
                 metric,
                 [(x[rows], y[rows]) for x, y in map(data.columns, systems)],
                 bootstrap_seed(seed, data.name, metric.value, number),
-                difference=len(systems) > 1,
             )
             for number, rows in enumerate(groups)
         ]

@@ -93,18 +93,10 @@ def train(
         batch_of_step: Returns the batch of a number, and depends on that number alone. Step s,
             counted from 0, takes the batches from `s * accumulate` on.
         loss_of: Returns the mean loss of a batch, a scalar.
-        schedule: Length, rates and checkpoints.
         scratch: Folder of the checkpoint. Several processes use the folder of the first one.
-        title: Shown with the progress bar.
         evaluate: Returns figures after so many steps, for the history. The model is in evaluation
             mode then. Each of several processes calls it.
         enough: Says after each entry of the history whether to stop early.
-
-    Returns:
-        The history, which the checkpoint holds too.
-
-    Raises:
-        InputError: The loss became infinite, or processes cannot share a step evenly.
     """
     share = _share(schedule, title)
     parameters = [parameter for _, parameter in learning(model)]
@@ -131,8 +123,7 @@ def train(
             total += loss.detach()
         return float(total if processes() == 1 else _group().reduce(total, "mean"))
 
-    bar = Progress(schedule.steps, title)
-    with bar:
+    with Progress(schedule.steps, title) as bar:
         bar.advance(start)
         for step in range(start, schedule.steps):
             done = step + 1

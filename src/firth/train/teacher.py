@@ -52,16 +52,6 @@ _SENTENCES, _RECORD = "sentences.npy", "teacher.json"
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
-    """An encoder of texts that it has read before."""
-
-    encode: Callable[[Sequence[str]], Singles]
-    name: str = "read"
-    dimensions: int = 0
-    word_states: None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Teacher:
     """What a student learns from: the chosen sentences, no two with one normal form.
 
@@ -97,7 +87,7 @@ class Teacher:
         if source is None:
             return cls(name, texts, vectors, cosines)
         scorer = Scorer.open(source)
-        scorer.components = {**scorer.components, SENTENCES: EncodedSentences(_Read(read))}
+        scorer.components = {**scorer.components, SENTENCES: EncodedSentences(read)}
         return cls(name, texts, vectors, scorer.similarity_matrix)
 
     def parts(self) -> dict[str, Ints]:
