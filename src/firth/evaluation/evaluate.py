@@ -153,7 +153,10 @@ class Evaluation:
         )
 
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
-        """Return one figure, by default of the set's usual metric; the set may lack its split."""
+        """Return one figure, by default of the set's usual metric; the set may lack its split.
+
+        An `InputError` says that there is none.
+        """
         for one in self.figures:
             named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
             if named and set in (one.set, one.set.rpartition(":")[0]):
@@ -163,7 +166,8 @@ class Evaluation:
     def compare(self, against: str, mean_of: Sequence[str] = ()) -> "ResultComparison":
         """Compare all other models with one, on every set that both have, by its usual metric.
 
-        With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too.
+        With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too. An
+        `InputError` names what is not there.
         """
         models = self.models
         if against not in models:
@@ -255,7 +259,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: str | Path) -> "Evaluation":
-        """Read a file that `save` wrote, with the same version of firth's results."""
+        """Read a file that `save` wrote; an `InputError` says why it cannot be used."""
         values = read_json(Path(path))
         schema = values.get("schema") if isinstance(values, dict) else None
         if schema != SCHEMA:
