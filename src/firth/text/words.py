@@ -201,13 +201,13 @@ def _algorithm(stemmer: str) -> Callable[[str], str]:
 
 
 def _beginning(word: str) -> str:
-    """Return the first four characters, or two syllables of Korean; a number stays whole.
+    """Return the first five characters, or two syllables of Korean; a number stays whole.
 
     It serves search almost as well as a stemmer in many languages (McNamee et al. 2009).
     """
     if any(map(str.isdigit, word)):
         return word
-    return word[: 2 if "\uac00" <= word[:1] <= "\ud7a3" else 4]
+    return word[: 2 if "\uac00" <= word[:1] <= "\ud7a3" else 5]
 
 
 def _arabic_stem(word: str) -> str:
