@@ -68,6 +68,7 @@ class TokenizerSettings(Section):
     vocabulary: Annotated[int, Field(ge=300)] = 16_000
     """Tokens, at most."""
     lower_case: bool = True
+    """Whether case is ignored."""
 
 
 class WordSettings(Section):

@@ -227,9 +227,19 @@ def compare_documents(
             )
         )  # fmt: skip
     return Comparison(
-        a_name, b_name, aligned.score, *aligned.coverage, *aligned.copied, len(one.sentences),
-        len(two.sentences), tuple(matches), threshold, notes,
-    )  # fmt: skip
+        a=a_name,
+        b=b_name,
+        score=aligned.score,
+        coverage_a=aligned.coverage[0],
+        coverage_b=aligned.coverage[1],
+        copied_a=aligned.copied[0],
+        copied_b=aligned.copied[1],
+        sentences_a=len(one.sentences),
+        sentences_b=len(two.sentences),
+        matches=tuple(matches),
+        threshold=threshold,
+        notes=notes,
+    )
 
 
 def find_reuse(
@@ -270,10 +280,17 @@ def find_reuse(
             coverage = np.average(aligned.coverage, weights=[one.masses.sum(), two.masses.sum()])
             pairs.append(
                 DocumentPair(
-                    ids[i], ids[j], titles[i], titles[j],
-                    float(coverage), *aligned.coverage, aligned.score, (i, j),
+                    a=ids[i],
+                    b=ids[j],
+                    a_title=titles[i],
+                    b_title=titles[j],
+                    coverage=float(coverage),
+                    coverage_a=aligned.coverage[0],
+                    coverage_b=aligned.coverage[1],
+                    score=aligned.score,
+                    numbers=(i, j),
                 )
-            )  # fmt: skip
+            )
     pairs.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
     return Reuse(tuple(pairs), len(documents), threshold, notes)
 
