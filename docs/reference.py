@@ -18,8 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import firth
-from firth.cli.main import add_plug_ins, app
-from firth.run.settings import Section, Settings
+from firth.cli.main import add_wings, app
+from firth.run.settings import Section, Settings, wing_sections
 
 ROOT = Path(__file__).parents[1]
 _KINDS = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
@@ -49,7 +49,7 @@ def commands() -> str:
         "What `firth COMMAND --help` shows. `--set SECTION.NAME=VALUE` takes the "
         "[settings](settings.md).",
     ]
-    add_plug_ins(every=True)
+    add_wings()
     for path, command in _leaves(typer.main.get_command(app), ("firth",)):
         name = " ".join(path)
         lines += ["", f"## {name}", "", _one_line(command.help or "")]
@@ -72,7 +72,9 @@ def settings() -> str:
         "|---|---|---|---|",
         *_settings(Settings, ""),
     ]
-    for name, section in _sections(Settings, ""):
+    wings = [(name, wing_sections()[name].load()) for name in sorted(wing_sections())]
+    inner = [item for name, kind in wings for item in [(name, kind), *_sections(kind, f"{name}.")]]
+    for name, section in [*_sections(Settings, ""), *inner]:
         lines += ["", f"## {name}", "", _one_line(section.__doc__ or ""), ""]
         if rows := list(_settings(section, f"{name}.")):
             lines += ["| | type | default | |", "|---|---|---|---|", *rows]

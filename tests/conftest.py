@@ -63,7 +63,7 @@ TOY_SETTINGS: dict[str, Any] = {
     "corpus": {"fields": ["section"], "held_out_fraction": 0.2},
     "words": {"min_count": 2, "dimensions": 16, "epochs": 1},
     "calibration": {"pairs": 500},
-    "distill": {"dimensions": 32},
+    "static": {"dimensions": 32},
     "scorer": {"topics": 5},
 }
 """Settings that make a build of toy documents fast."""

@@ -19,7 +19,7 @@ from firth.corpus.document import Document
 from firth.corpus.read import input_names, read_documents
 from firth.corpus.store import FILE, damage
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, build_pretrained
+from firth.encoders.pretrained import PRETRAINED, build_pretrained, tuning_of
 from firth.encoders.static import ENCODER, StaticEncoder, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.baselines import open_baseline
@@ -53,7 +53,7 @@ _SEEN = 2_000
 
 def build_encoder(run: Run) -> Outcome:
     """Write the static encoder of a run: learned word vectors and character n-grams."""
-    settings = ["corpus", "distill", "scorer", "seed"]
+    settings = ["corpus", "scorer", "seed", "static"]
     inputs = {"corpus": Corpus.open(run).digest}
     reads = [WORDS, BLEND]
     return run.build(ENCODER, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
@@ -70,20 +70,13 @@ def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome 
     return {
         WORDS: lambda: build_words(run),
         QUESTIONS: lambda: build_questions(run),
-        PRETRAINED: lambda: build_pretrained(run, _tune),
+        PRETRAINED: lambda: build_pretrained(run, tuning_of(run)),
         BLEND: lambda: build_blend(run),
         CONTEXTS: lambda: build_contexts(run),
         ENCODER: lambda: build_encoder(run),
         INDEX: lambda: build_index(run, executor),
         CALIBRATION: lambda: build_calibration(run),
     }
-
-
-def _tune(*args: Any) -> Any:
-    """Tune a language model, which is no encoder before that."""
-    from firth.train.adapt import tune_language_model
-
-    return tune_language_model(*args)
 
 
 @dataclass(frozen=True)

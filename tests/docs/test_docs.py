@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 from firth.cli import main
-from firth.run.settings import Settings, parse_changes
+from firth.run.settings import Settings, parse_changes, wing_sections
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,7 +53,7 @@ def python(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_of_pages_exist(page: Path) -> None:
     """Every command of a page has such a name, such options, and such settings."""
-    main.add_plug_ins(every=True)
+    main.add_wings()
     for words in commands(page):
         command: Any = typer.main.get_command(main.app)
         rest = list(words)
@@ -167,11 +167,12 @@ def test_figures_are_stored(page: Path, figures: Any) -> None:
 
 def test_settings_named_in_pages_exist() -> None:
     """A dotted name of a section of the settings is a setting."""
-    tree = Settings().model_dump()
+    wings = {name: point.load()().model_dump() for name, point in wing_sections().items()}
+    tree = Settings().model_dump() | wings
     found = 0
     for page in PAGES:
         for section, name in re.findall(r"`(?:--set )?(\w+)\.(\w+)[=`]", page.read_text("utf-8")):
-            if section in tree and isinstance(tree[section], dict) and section not in ("paper",):
+            if section in tree and isinstance(tree[section], dict):
                 assert name in tree[section] or name in ("py", "db", "tsv"), (
                     f"{page.name}: {section}.{name}"
                 )

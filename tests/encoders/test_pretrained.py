@@ -15,10 +15,12 @@ from firth.encoders.pretrained import (
     NORMALIZATIONS,
     PRETRAINED,
     RunEncoder,
+    Tuning,
     build_pretrained,
     open_encoder,
     open_run_encoder,
     sample_sentences,
+    tuning_of,
 )
 from firth.encoders.words import BagEncoder
 from firth.run.errors import InputError
@@ -102,12 +104,12 @@ def test_a_language_model_is_tuned_and_comes_back(words_run: Run, tiny_llm: Path
 
     build_pretrained(run)
     untuned = open_run_encoder(run).encode(TEXTS)
-    build_pretrained(run, tune)
+    build_pretrained(run, Tuning(tune, ("adapt",)))
     found = open_run_encoder(run)
     np.testing.assert_allclose(found.encode(TEXTS), seen[0], atol=1e-3)
     assert np.abs(found.encode(TEXTS) - untuned).max() > 0.01
-    build_pretrained(run.changed({"adapt": {"steps": 0}}), tune)
-    assert len(seen) == 1
+    assert tuning_of(run) is not None
+    assert tuning_of(run.changed({"adapt": {"steps": 0}})) is None
 
 
 def test_word_vectors_and_static_encoders_need_no_torch(words_run: Run, tmp_path: Path) -> None:

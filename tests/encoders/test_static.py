@@ -24,7 +24,7 @@ from firth.encoders.words import WORDS, WordSpace
 from firth.run.errors import InputError
 from firth.run.files import write_arrays
 from firth.run.run import Run
-from firth.run.settings import DistillSettings
+from firth.run.settings import StaticSettings
 from firth.text.stems import Idf, gram_table, spelling_cosines
 from firth.text.types import Floats, Singles
 from firth.text.words import words
@@ -116,7 +116,7 @@ def test_an_unknown_word_is_similar_to_words_that_are_spelled_alike(words_run: R
     known = [*others, *(f"quartz{end}" for end in ("s", "ed", "ing", "master", "less", "ful"))]
     pieces = word_pieces(known)
     space = WordSpace.load(words_run.folder(WORDS)).unlearned()
-    vectors = static_from_words(space, 1.0, known, pieces, DistillSettings(), 1)
+    vectors = static_from_words(space, 1.0, known, pieces, StaticSettings(), 1)
     table = np.vstack((np.zeros_like(vectors[:1]), vectors))
     encoder = StaticEncoder(table, word_tokenizer([*known, *pieces]), "")
     alike, *cosines = encoder.encode(["quartzful", *others]) @ encoder.encode(["quartzsful"])[0]
@@ -142,7 +142,7 @@ def test_without_spelling_vectors_are_those_of_the_space(dimensions: int) -> Non
     """Fewer dimensions keep the principal ones; words that were not learned have none."""
     space = word_space(5)
     known = ["sail", "barn", "zebra"]
-    settings = DistillSettings(dimensions=dimensions)
+    settings = StaticSettings(dimensions=dimensions)
     vectors = static_from_words(space, 0.0, known, [], settings, 1)
     assert vectors.shape == (3, dimensions)
     assert not vectors[2].any()
@@ -155,7 +155,7 @@ def test_numbers_are_longer_and_nothing_else() -> None:
     known, pieces = ["sail", "two", "sails"], ["19", "##7", "##x"]
 
     def vectors(weight: float) -> Singles:
-        settings = DistillSettings(number_weight=weight)
+        settings = StaticSettings(number_weight=weight)
         return static_from_words(word_space(5), 1.0, known, pieces, settings, 1)
 
     one, three = vectors(1.0), vectors(3.0)
@@ -191,7 +191,7 @@ def test_the_encoder_of_a_run_has_the_cosines_of_its_words(words_run: Run, tmp_p
     assert np.std(expected) > 0.1, "premise: there is an order to agree on"
     errors = []
     for dimensions in (32, 1024):
-        run = words_run.changed({"distill": {"dimensions": dimensions, "number_weight": 1.0}})
+        run = words_run.changed({"static": {"dimensions": dimensions, "number_weight": 1.0}})
         summary = build_static(run, space, 0.5, tmp_path / str(dimensions))
         assert summary["dimensions"] == dimensions
         vectors = StaticEncoder.open(tmp_path / str(dimensions)).raw(texts).astype(np.float64)

@@ -139,6 +139,6 @@ def test_a_stopped_build_continues_with_the_first_missing_shard(
     assert len(calls) == len(PAIRS) + 1
     fits = read_fits(run, "some")
     assert all(np.abs(one.set1.terms[:, 2]).min() > 0 for one in fits)
-    assert Run.open(run.path).settings.paper["fits"] == {"weights": {"left": 0.0}}
+    assert Run.open(run.path).settings.model_dump()["paper"]["fits"] == {"weights": {"left": 0.0}}
     assert build_fits(run, "some", PAIRS).reused
     assert not build_fits(run, "some", PAIRS[:2]).reused

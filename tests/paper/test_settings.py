@@ -5,6 +5,7 @@ import pytest
 from firth.paper.settings import PRESETS, PaperSettings, preset
 from firth.run.errors import ConfigError
 from firth.run.run import Run
+from firth.run.settings import parse_changes
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -41,9 +42,14 @@ def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
     ],
 )  # fmt: skip
 def test_contradictions_are_refused(changes: object, problem: str, empty_run: Run) -> None:
-    run = empty_run.changed({"paper": changes})
     with pytest.raises(ConfigError, match=problem):
-        run.wing("paper", PaperSettings)
+        empty_run.changed({"paper": changes})
+
+
+def test_a_change_may_be_right_only_with_what_a_run_has(empty_run: Run) -> None:
+    run = empty_run.changed({"paper": {"generator": {"model": "tiny"}}})
+    run = run.changed(parse_changes(["paper.generator.backend=causal-lm"]), "--set")
+    assert run.wing("paper", PaperSettings).generator.backend == "causal-lm"
 
 
 def test_a_fingerprint_follows_its_section_alone() -> None:

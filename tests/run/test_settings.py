@@ -22,6 +22,7 @@ from firth.run.settings import (
     parse_settings,
     read_yaml,
     settings_text,
+    values_of,
 )
 
 CHANGED = {
@@ -29,7 +30,7 @@ CHANGED = {
     "corpus": {"inputs": ["a, b", "ü*.txt", "no"], "language": "no", "id_field": None},
     "encoder": {"model": "a: b # c", "prompt": "{}\n\t'\"["},
     "scorer": {"number_penalty": 0.5, "sentence_weight": 1e-07},
-    "paper": {"coherence": {"hidden": 8}, "fits": {"weights": [0.5, 1.0]}},
+    "paper": {"coherence": {"hidden": 8}},
 }
 
 
@@ -43,7 +44,6 @@ def test_settings_written_and_read_again_are_the_same(tmp_path: Path) -> None:
     assert {line.partition(":")[0] for line in values} == {
         "seed", "corpus.inputs", "corpus.language", "encoder.model", "encoder.prompt",
         "scorer.number_penalty", "scorer.sentence_weight", "paper.coherence.hidden",
-        "paper.fits.weights",
     }  # fmt: skip
 
 
@@ -151,11 +151,11 @@ def test_changes_are_laid_over() -> None:
     """Other settings stay; None is a value; the settings that are changed are not touched."""
     before = parse_settings(CHANGED, "test")
     after = change_settings(
-        before, {"encoder": {"model": None}, "paper": {"coherence": {"window": 2}}}, "test"
+        before, {"encoder": {"model": None}, "paper": {"coherence": {"steps": 2}}}, "test"
     )
     assert (after.encoder.model, after.encoder.prompt) == (None, before.encoder.prompt)
-    assert after.paper["coherence"] == {"hidden": 8, "window": 2}
-    assert before.paper["coherence"] == {"hidden": 8}
+    assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "steps": 2}
+    assert before.model_dump()["paper"]["coherence"] == {"hidden": 8}
     with pytest.raises(ConfigError, match="here: 1 problem"):
         change_settings(before, {"seed": -1}, "here")
 
@@ -165,7 +165,7 @@ def test_changes_are_laid_over() -> None:
     [
         ({"corpus": {"held_out": 3}}, "corpus.held_out_fraction?"),
         ({"scorrer": {}}, "scorer?"),
-        ({"corpus": {"dimensions": 3}}, "words.dimensions or distill.dimensions"),
+        ({"corpus": {"dimensions": 3}}, "words.dimensions or static.dimensions"),
     ],
 )
 def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> None:
@@ -175,6 +175,33 @@ def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> 
     with pytest.raises(ConfigError) as caught:
         parse_settings({"corpus": {"zz": 3}}, "test")
     assert "did you mean" not in str(caught.value)
+
+
+def test_sections_of_wings_are_checked_with_the_others() -> None:
+    """With defaults where a stage declares them; all problems are named together."""
+    settings = parse_settings({"adapt.steps": 3}, "test")
+    declared = values_of(settings, ["adapt", "distill.layers"])
+    assert (declared["adapt"]["steps"], declared["adapt"]["batch"]) == (3, 48)
+    assert declared["distill.layers"] == 4
+    with pytest.raises(ConfigError) as raised:
+        parse_settings({"sed": 1, "adapt": {"stesp": 1, "batch": 0}, "distill.vocabulary": 9}, "x")
+    assert len(raised.value.problems) == 4
+    for part in ("mean adapt.steps", "adapt.batch: got 0", "or static.vocabulary"):
+        assert part in str(raised.value)
+
+
+def test_a_section_of_a_wing_that_is_missing_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes through changes and files untouched, and is named once; a mistyped one is not."""
+    path, section = tmp_path / "config.yaml", {"hidden": 8, "inner": {"a.b": [1, None]}}
+    settings = change_settings(parse_settings({"zigzag": section}, "f"), {"seed": 7}, "f")
+    assert capsys.readouterr().err.count("the section zigzag is kept") == 1
+    path.write_text(settings_text(settings))
+    assert load_settings(path) == settings
+    assert load_settings(path).model_dump()["zigzag"] == section
+    with pytest.raises(ConfigError, match=r"corpsu: no such setting; did you mean corpus\?"):
+        parse_settings({"corpsu": {}}, "test")
 
 
 def test_seeds_are_fixed_and_differ_by_purpose() -> None:

@@ -30,6 +30,7 @@ SETTINGS = {
     "corpus": {"held_out_fraction": 0.4},
     "words": {"min_count": 2, "dimensions": 16, "batch": 32, "epochs": 2},
     "questions": {"questions": 120, "distractors": 3},
+    "static": {"dimensions": 16},
     "distill": {"sentences": 400, "dimensions": 16, "layers": 1, "max_tokens": 32, "batch": 32},
     "adapt": {"steps": 6, "batch": 8},
 }

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from firth.cli import build, evaluate, query, search, train
+from firth.cli import build, evaluate, query, search
 from firth.run.console import complain, say
 from firth.run.errors import FirthError, InputError, first_line
 
@@ -23,7 +23,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_TRAIN = "Train and research"
 _COMMANDS = {
     "Documents": (build.build, build.add, build.remove, build.status, build.verify),
     "Search and compare": (
@@ -38,13 +37,6 @@ _COMMANDS = {
 for _heading, _commands in _COMMANDS.items():
     for _command in _commands:
         app.command(rich_help_panel=_heading)(_command)
-app.add_typer(train.app, name="train", rich_help_panel=_TRAIN)
-_PLUG_INS = {
-    "paper": "The method of Sun et al. (2022) as printed.",
-    "ratings": "Build rated data sets by best-worst scaling (STR-2021).",
-    "reproduce": "Tables and figures of the papers, and their baselines.",
-}
-"""Help of the wings in the list of commands, where none of them is imported."""
 
 
 @app.callback()
@@ -54,20 +46,13 @@ def _options(
     pass
 
 
-def add_plug_ins(every: bool = False) -> None:
-    """Add the commands of the wings.
-
-    A wing registers in the entry-point group `firth.commands`, so that the core imports none. It is
-    imported where the command line names it, or where every wing is asked for.
-    """
-    named = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+def add_wings() -> None:
+    """Add the commands of wings, which register in the entry-point group `firth.commands`."""
     for point in sorted(entry_points(group="firth.commands"), key=lambda point: point.name):
-        if every or named == point.name:
-            app.add_typer(point.load(), name=point.name, rich_help_panel=_TRAIN)
-        else:
-            stub = typer.Typer(help=_PLUG_INS.get(point.name, ""), no_args_is_help=True)
-            stub.callback()(lambda: None)
-            app.add_typer(stub, name=point.name, rich_help_panel=_TRAIN)
+        try:
+            app.add_typer(point.load(), name=point.name, rich_help_panel="Train and research")
+        except (ImportError, AttributeError) as error:
+            complain(f"firth: the commands {point.name} cannot be loaded: {first_line(error)}")
 
 
 def main() -> None:
@@ -80,7 +65,9 @@ def main() -> None:
 
         say(f"firth {__version__}")
         return
-    add_plug_ins()
+    named = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    if named.replace("-", "_") not in {c.__name__ for group in _COMMANDS.values() for c in group}:
+        add_wings()
     try:
         _check_utf8(sys.argv[1:])
         status = app(standalone_mode=False)

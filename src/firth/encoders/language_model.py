@@ -2,7 +2,7 @@
 
 PromptEOL (Jiang et al. 2023, "Scaling Sentence Embeddings with Large Language Models") takes the
 state behind the next-word distribution at the end of a prompt. That state describes in which
-contexts the sentence fits. The upper layers may have been tuned on a corpus (`firth.train.adapt`).
+contexts the sentence fits. The upper layers may have been tuned on a corpus.
 """
 
 import re

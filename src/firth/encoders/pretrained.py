@@ -6,6 +6,7 @@ files, statistics of its dimensions over sentences of the corpus, and the weight
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +37,15 @@ NORMALIZATIONS: tuple[Normalization, ...] = ("none", "center", "standardize")
 Tune = Callable[[Run, "LanguageModelEncoder", Normalized, Path], "nn.ModuleList"]
 """A function that tunes the upper layers of a language model in place and returns them. It gets a
 run, the model, the same model standardized, and a folder for checkpoints."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How a language model is tuned on the corpus of a run, and the settings which that reads."""
+
+    tune: Tune
+    settings: tuple[str, ...]
+
 
 _RECORD, _STATISTICS, _TUNED = "encoder.json", "statistics.safetensors", "tuned.safetensors"
 _READ = ("max_tokens", "pooling", "prompt")
@@ -115,11 +125,20 @@ def open_run_encoder(run: Run, normalize: Normalization | None = None) -> Encode
     return opened.normalized(normalize or opened.choices[0])
 
 
-def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
+def tuning_of(run: Run) -> Tuning | None:
+    """Return how a language model is tuned; None where nothing that is installed does so.
+
+    Who tunes registers in the entry-point group `firth.tuning` a function from a run to a `Tuning`
+    or None.
+    """
+    found = (point.load()(run) for point in entry_points(group="firth.tuning"))
+    return next(filter(None, found), None)
+
+
+def build_pretrained(run: Run, tuning: Tuning | None = None) -> Outcome | None:
     """Bring the stage up to date; where no model is set, remove an earlier one and return None.
 
-    `tune` tunes a causal language model on the corpus (`firth.train.adapt`), unless `adapt.steps`
-    is 0.
+    `tuning` is for causal language models, which are no encoders before it.
     """
     settings = run.settings.encoder
     if settings.model is None:
@@ -129,19 +148,19 @@ def build_pretrained(run: Run, tune: Tune | None = None) -> Outcome | None:
                 remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
         return None
     files = PretrainedFiles.find(settings.model)
-    if files.kind is not ModelKind.CAUSAL_LM or not run.settings.adapt.steps:
-        tune = None
+    if files.kind is not ModelKind.CAUSAL_LM:
+        tuning = None
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
-        return _fill(handed, workspace, files, tune)
+        return _fill(handed, workspace, files, tuning.tune if tuning else None)
 
     read = [f"encoder.{name}" for name in (*_READ, "normalization_sentences", "normalize")]
     inputs = {"corpus": Corpus.open(run).digest, "model": files.fingerprint}
     return run.build(
         PRETRAINED,
         fill,
-        settings=["seed", *read, *(["adapt"] if tune else [])],
-        inputs=inputs | ({"tuned": "yes"} if tune else {}),
+        settings=["seed", *read, *(tuning.settings if tuning else ())],
+        inputs=inputs | ({"tuned": "yes"} if tuning else {}),
     )
 
 

@@ -20,7 +20,7 @@ from firth.encoders.words import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays, write_json, write_text
 from firth.run.run import Run
-from firth.run.settings import DistillSettings, derive_seed
+from firth.run.settings import StaticSettings, derive_seed
 from firth.run.stage import Stage
 from firth.text.marks import numbers_in, numerals_of
 from firth.text.stems import fit_idf, gram_table
@@ -40,7 +40,7 @@ CONTINUED = "##"
 _TABLE, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _KEYS = ("embedding.weight", "embeddings")
 _CLASS = "sentence_transformers.models.StaticEmbedding"
-_DIMENSIONS, _AXIS_SENTENCES = 512, 20_000
+_AXIS_SENTENCES = 20_000
 _LEAST_WORDS, _MOST_PIECES = 5, 40_000
 """Words that share a piece, at least; and pieces that begin words, or continue them, at most."""
 _PIECE_WEIGHT = 1.8
@@ -141,9 +141,9 @@ def build_static(
 ) -> Mapping[str, Any]:
     """Write the static encoder of a run into a folder, and return a summary.
 
-    It reads the corpus, and the settings `seed` and `distill`.
+    It reads the corpus, and the settings `seed` and `static`.
     """
-    settings, corpus = run.settings.distill, Corpus.open(run)
+    settings, corpus = run.settings.static, Corpus.open(run)
     seed = derive_seed(run.settings.seed, "surrogate", "start")
     counts = fit_idf(chain.from_iterable(corpus.batches()), NO_STEMMER).frequencies
     known = sorted(counts, key=lambda word: (-counts[word], word))[: settings.vocabulary]
@@ -169,7 +169,7 @@ def static_from_words(
     spelling_weight: float,
     known: Sequence[str],
     pieces: Sequence[str],
-    settings: DistillSettings,
+    settings: StaticSettings,
     seed: int,
 ) -> Singles:
     """Return vectors of words and pieces whose sums have about the scorer's cosines.
@@ -179,7 +179,7 @@ def static_from_words(
     texts have. An unknown word is the sum of its pieces, which have n-grams too: so it is similar
     to words that are spelled alike, known or not.
     """
-    dimensions = settings.dimensions or _DIMENSIONS
+    dimensions = settings.dimensions
     stemmed = stems(known, space.stemmer)
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.

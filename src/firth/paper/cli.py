@@ -21,7 +21,6 @@ from firth.cli.options import (
 )
 from firth.run.console import table
 from firth.run.errors import require
-from firth.run.run import opened_with
 
 app = typer.Typer(
     help="The method of Sun et al. (2022) as printed (needs the extra torch).", no_args_is_help=True
@@ -65,6 +64,7 @@ def build(
     from firth.paper.origin import build_origin
     from firth.paper.settings import preset as settings_of
     from firth.paper.surrogate import train_surrogate
+    from firth.run.run import opened_with
     from firth.run.settings import parse_changes
     from firth.train.loop import first, rank
 
@@ -108,6 +108,7 @@ def explain(
     """
     require("torch", "torch", _METHOD)
     from firth.paper.origin import Origin
+    from firth.run.run import opened_with
 
     origin = Origin.open(opened_with(run_folder(run), None, changes or []))
     explanation = origin.explain(text1, text2).top(top)

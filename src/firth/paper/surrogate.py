@@ -17,12 +17,13 @@ from firth.paper.harvest import HARVEST, ScoredPairs, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.settings import DistillSettings, derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, TextPair
 from firth.train.distill import Plan, train_student
 from firth.train.loop import build_together, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
+from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
 
 SURROGATE = Stage("paper/surrogate", 3, "torch", "firth paper build --to surrogate")

@@ -19,7 +19,6 @@ from firth.run.settings import (
     load_changes,
     load_settings,
     parse_changes,
-    parse_section,
     settings_text,
     values_of,
 )
@@ -83,9 +82,8 @@ class Run:
         return Run(self.path, change_settings(self.settings, changes, source or "changed settings"))
 
     def wing(self, name: str, kind: type[_S]) -> _S:
-        """Return the settings of a wing, as `run.wing("paper", PaperSettings)`."""
-        source = str(self.path / CONFIG)
-        return parse_section(kind, getattr(self.settings, name), source, at=name)
+        """Return the settings of a wing, as `run.wing("adapt", AdaptSettings)`."""
+        return self.settings.wing(name, kind, str(self.path / CONFIG))
 
     def save(self) -> None:
         """Write the settings into the folder."""

@@ -1,7 +1,7 @@
 """The settings of a run: one typed tree, one YAML file.
 
-Every setting of the core is in this file, so that a reader sees them all at once. The
-section of a wing (`paper`, `reproduce`) is stored here, and interpreted by the wing.
+Every setting of the core is in this file, so that a reader sees them all at once. A wing brings
+its sections through the entry-point group `firth.settings` (name of the section → its class).
 """
 
 import hashlib
@@ -9,7 +9,8 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import reduce
+from functools import cache, reduce
+from importlib.metadata import EntryPoint, entry_points
 from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -17,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from firth.run.console import note
 from firth.run.errors import ConfigError, first_line
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -107,22 +109,15 @@ class EncoderSettings(Section):
     """Tokens of a sentence that are read."""
 
 
-class AdaptSettings(Section):
-    """How a pretrained encoder learns which texts of the corpus belong together."""
+class StaticSettings(Section):
+    """The static encoder of every run, whose vectors are sums of words."""
 
-    pairs: Literal["neighbors", "crops"] = "neighbors"
-    """Next sentences, or two spans of a paragraph (Izacard et al. 2022)."""
-    layers: Count | None = None
-    """Top layers that learn. By default 8 of a language model and 2 of another encoder."""
-    steps: Annotated[int, Field(ge=0)] = 120
-    batch: Annotated[int, Field(ge=2)] = 48
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
-    learning_rate: Positive | None = None
-    """By default 2e-4 for a language model, 2e-5 for layers, 1e-3 for an embedding matrix."""
-    temperature: Positive = 0.05
-    max_tokens: Annotated[int, Field(ge=4)] = 32
-    """Tokens of a text that are read in training."""
+    dimensions: Count = 512
+    """Of a sentence vector. The more, the closer it is to the scorer, and the larger is the run."""
+    vocabulary: Count = 100_000
+    """Words that have a vector."""
+    number_weight: Positive = 2.0
+    """Factor by which vectors of numbers are longer."""
 
 
 class ScorerSettings(Section):
@@ -152,42 +147,6 @@ class QuestionSettings(Section):
     """Wrong answers of each question."""
 
 
-class DistillSettings(Section):
-    """The encoder that a teacher is distilled into."""
-
-    base: str = "static"
-    """`static` (word vectors), `transformer` (from scratch), `layers` (of the run's language
-    model), or folder or hub name of an encoder."""
-    teacher: str | None = None
-    """Run, folder or hub name. By default the scorer of the run."""
-    sentences: Count = 100_000
-    """Corpus sentences that the teacher reads."""
-    dimensions: Count | None = None
-    """Of a sentence vector. By default 512 for `static` and 256 for `transformer`. The more a
-    static encoder has, the closer it is to the scorer, and the larger is the run."""
-    vocabulary: Count = 100_000
-    """static: words that have a vector."""
-    number_weight: Positive = 2.0
-    """static: factor by which vectors of numbers are longer."""
-    layers: Count = 4
-    """transformer: number of layers."""
-    max_tokens: Annotated[int, Field(ge=4)] = 128
-    """Tokens of a sentence that a Transformer reads."""
-    epochs: Annotated[int, Field(ge=0)] | None = None
-    """Passes over the sentences. By default 2; 8 for `static` with a named teacher, and 0
-    for `static` with the scorer of the run, whose word vectors it shares."""
-    batch: Count | None = None
-    """Sentences in a step. By default 256 for `static`, 64 for a Transformer."""
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
-    learning_rate: Positive | None = None
-    """Peak rate. By default by the kind of the student."""
-    patience: Count = 4
-    """Evaluations on held-out sentences without a gain after which training stops."""
-    exclude: tuple[str, ...] = ()
-    """Files of texts that no student may learn, such as evaluation sets."""
-
-
 class SearchSettings(Section):
     """What is indexed for search."""
 
@@ -204,7 +163,10 @@ class CalibrationSettings(Section):
 
 
 class Settings(Section):
-    """All settings of a run."""
+    """All settings of a run: sections of the core, and given values of sections of wings."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
 
     seed: Annotated[int, Field(ge=0)] = 13
     """Every random choice follows from it."""
@@ -212,16 +174,15 @@ class Settings(Section):
     tokenizer: TokenizerSettings = TokenizerSettings()
     words: WordSettings = WordSettings()
     encoder: EncoderSettings = EncoderSettings()
-    adapt: AdaptSettings = AdaptSettings()
+    static: StaticSettings = StaticSettings()
     scorer: ScorerSettings = ScorerSettings()
     questions: QuestionSettings = QuestionSettings()
-    distill: DistillSettings = DistillSettings()
     search: SearchSettings = SearchSettings()
     calibration: CalibrationSettings = CalibrationSettings()
-    paper: dict[str, Any] = {}
-    """Settings of the wing `paper`, which checks them (`firth.paper.settings`)."""
-    reproduce: dict[str, Any] = {}
-    """Settings of the wing `reproduce`, which checks them."""
+
+    def wing(self, name: str, kind: type[S], source: str = "the settings") -> S:
+        """Return the section of a wing, with defaults for what is not given."""
+        return parse_section(kind, self.__pydantic_extra__.get(name, {}), source, at=name)
 
 
 def derive_seed(seed: int, *names: str | int) -> int:
@@ -244,15 +205,47 @@ SHOWN = (
     "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
     "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
     "scorer.sentence_weight", "scorer.word_weight", "scorer.number_penalty", "scorer.contexts",
-    "scorer.topics", "questions.questions", "adapt.pairs", "adapt.steps", "distill.base",
-    "distill.dimensions", "search.encoder", "calibration.pairs", "seed",
+    "scorer.topics", "questions.questions", "static.dimensions", "search.encoder",
+    "calibration.pairs", "seed",
 )  # fmt: skip
 """Settings that a settings file shows as comments while they have their defaults."""
 
 
+@cache
+def wing_sections() -> Mapping[str, EntryPoint]:
+    """Return name → entry point of the class, for each section that an installed wing brings."""
+    return {point.name: point for point in entry_points(group="firth.settings")}
+
+
 def parse_settings(values: object, source: str) -> Settings:
-    """Check plain values, section → field → value, in which a key may be a dotted path."""
-    return parse_section(Settings, _nested(values, source), source)
+    """Check plain values, section → field → value, in which a key may be a dotted path.
+
+    A section of a wing that is not installed is kept as it is, and a note says so.
+    """
+    tree, problems = _nested(values, source), list[str]()
+    wings = {name: tree.pop(name) for name in [*tree] if name not in Settings.model_fields}
+    for name, section in wings.items():
+        try:
+            if point := wing_sections().get(name):
+                parse_section(point.load(), section, source, at=name)
+            elif not isinstance(section, Mapping) or _meant([name], Settings, ()):
+                problems.append(f"{name}: no such setting{_meant([name], Settings, ())}")
+            else:
+                _note_kept(name, source)
+        except ConfigError as error:
+            problems += error.problems
+    try:
+        settings = parse_section(Settings, tree, source)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(source, problems)
+    return settings.model_copy(update=wings)
+
+
+@cache
+def _note_kept(name: str, source: str) -> None:
+    note(f"{source}: the section {name} is kept; the part of firth that reads it is not installed")
 
 
 def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str = "") -> S:
@@ -270,7 +263,7 @@ def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str
 
 def load_settings(path: Path) -> Settings:
     """Read a settings file, which may be partial; raise `ConfigError` where it is wrong."""
-    return parse_section(Settings, load_changes(path), str(path))
+    return parse_settings(load_changes(path), str(path))
 
 
 def load_changes(path: Path) -> dict[str, Any]:
@@ -294,7 +287,9 @@ def parse_changes(options: Sequence[str]) -> dict[str, Any]:
     values, problems = read_options(options)
     tree = _nested(values, "--set")
     try:
-        change_settings(Settings(), tree, "--set")
+        # A section of a wing may be wrong by itself, and right with what a run has.
+        core = {name: value for name, value in tree.items() if name not in wing_sections()}
+        parse_settings(core, "--set")
     except ConfigError as error:
         problems += error.problems
     if problems:
@@ -338,6 +333,9 @@ def settings_text(settings: Settings) -> str:
 def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
     """Return dotted path → plain value of each section or field named."""
     tree = settings.model_dump(mode="json")
+    for name in {path.partition(".")[0] for path in paths} & wing_sections().keys():
+        kind: type[Section] = wing_sections()[name].load()
+        tree[name] = settings.wing(name, kind).model_dump(mode="json")
     return {path: reduce(getitem, path.split("."), tree) for path in sorted(paths)}
 
 
@@ -441,6 +439,8 @@ def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> s
     likely = [one for match in close for one in known if one[-1] == match]
     inside = [one for one in likely if one[:-1] == (*path[:-1],)]
     names = [".".join((*before, *one)) for one in (inside or likely)[:3]]
+    if before and not names:
+        return _meant([path[-1]], Settings, ())
     return f"; did you mean {' or '.join(names)}?" if names else ""
 
 

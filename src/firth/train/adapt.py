@@ -33,10 +33,11 @@ from firth.run.console import quiet_libraries
 from firth.run.errors import InputError
 from firth.run.outputs import write_folder
 from firth.run.run import Run
-from firth.run.settings import AdaptSettings, derive_seed
+from firth.run.settings import derive_seed, values_of
 from firth.run.stage import SCRATCH
 from firth.text.types import Floats, Ints
 from firth.train.loop import History, Schedule, in_parts, train, write_tensors
+from firth.train.settings import AdaptSettings
 from firth.train.students import BiEncoder, TrainedFolder, is_static, save_trained, shown_name
 
 AS_IS, TUNED = "as it is", "tuned"
@@ -85,7 +86,7 @@ def adapt(
             "encoder of the run, which tunes it: firth build --encoder"
         )
     build_questions(opened)
-    settings = opened.settings.model_dump(mode="json", include={"adapt", "encoder", "seed"})
+    settings = values_of(opened.settings, ["adapt", "encoder", "seed"])
     outcome = write_folder(
         out,
         lambda workspace: _fill(opened, encoder, workspace),
@@ -106,10 +107,10 @@ def tune_language_model(
 ) -> nn.ModuleList:
     """Tune the upper layers of a language model in place on a run's corpus, and return them.
 
-    It makes the model the encoder of the run: `build_pretrained(run, tune_language_model)`.
-    `scaled` is the same model, standardized.
+    It makes the model the encoder of the run (`firth.train.settings.tuning`). `scaled` is the same
+    model, standardized.
     """
-    settings = run.settings.adapt
+    settings = run.wing("adapt", AdaptSettings)
     mean, deviation = (torch.from_numpy(one).float() for one in (scaled.mean, scaled.deviation))
 
     def vectors(texts: Sequence[str], max_tokens: int) -> Tensor:
@@ -140,7 +141,7 @@ def learning_part(model: SentenceTransformer, settings: AdaptSettings) -> tuple[
 
 
 def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
-    settings, seed = run.settings.adapt, derive_seed(run.settings.seed, "adapt")
+    settings, seed = run.wing("adapt", AdaptSettings), derive_seed(run.settings.seed, "adapt")
     questions, corpus = open_questions(run), Corpus.open(run)
     only = run.settings.encoder.normalize
     kinds = (only,) if only else NORMALIZATIONS

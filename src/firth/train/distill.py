@@ -24,12 +24,13 @@ from firth.evaluation.questions import QUESTIONS, Question, build_questions, ope
 from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.run.settings import DistillSettings, derive_seed
+from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.scorer.blend import BLEND
 from firth.scorer.scorer import Scorer
 from firth.train.loop import Best, Schedule, build_together, first, train, write_tensors
 from firth.train.objectives import ALL, HELD_OUT, SimilarityMatrix
+from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, TrainedFolder, open_student, save_trained, shown_name
 from firth.train.teacher import TEACHER, Teacher, build_teacher, teacher_inputs
 
@@ -65,7 +66,7 @@ def distill(
     given = {"base": base, "teacher": teacher, "epochs": epochs}
     changes = {name: value for name, value in given.items() if value is not None}
     opened = Run.open(run).changed({"distill": changes})
-    settings = opened.settings.distill
+    settings = opened.wing("distill", DistillSettings)
     if Plan.of(settings).epochs == 0:
         raise InputError(
             "a static student of the run's scorer shares its word vectors and needs no "
@@ -116,7 +117,7 @@ class Plan:
 
 def build_student(run: Run) -> Outcome:
     """Bring the stage of the student up to date; see `distill`."""
-    settings = run.settings.distill
+    settings = run.wing("distill", DistillSettings)
     made = {"static": [WORDS, BLEND], "transformer": [TOKENIZER], "layers": [PRETRAINED]}
     scorer = Scorer.reads(run) if settings.teacher is None else ()
     reads = dict.fromkeys([QUESTIONS, TEACHER, *made.get(settings.base, []), *scorer])
@@ -125,7 +126,7 @@ def build_student(run: Run) -> Outcome:
         inputs["base"] = PretrainedFiles.find(settings.base).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        settings = seen.settings.distill
+        settings = seen.wing("distill", DistillSettings)
         plan = Plan.of(settings)
         seed = derive_seed(seen.settings.seed, "surrogate", "matrices")
 
@@ -138,7 +139,7 @@ def build_student(run: Run) -> Outcome:
 
         return train_student(seen, workspace, plan, start, objective, open_questions(seen))
 
-    paths = ["seed", "distill", *Scorer.settings(run)]
+    paths = ["seed", "distill", "static", *Scorer.settings(run)]
     return build_together(run, STUDENT, fill, reads=list(reads), settings=paths, inputs=inputs)
 
 

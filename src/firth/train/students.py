@@ -30,10 +30,10 @@ from firth.run.console import quiet_libraries, wrapped
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json, write_text
 from firth.run.run import Run
-from firth.run.settings import DistillSettings
 from firth.scorer.blend import Blend
 from firth.text.types import CosineScorer, Floats, Singles, TextPair
 from firth.train.loop import write_tensors
+from firth.train.settings import DistillSettings
 
 REPORT = "report.json"
 _BATCH = 128
@@ -151,7 +151,7 @@ def open_student(run: Run, settings: DistillSettings, folder: Path) -> BiEncoder
 
 def write_transformer(run: Run, settings: DistillSettings, folder: Path) -> None:
     """Write a BERT with random weights and the run's tokenizer into a folder."""
-    width = settings.dimensions or 256
+    width = settings.dimensions
     tokenizer = open_tokenizer(run)
     ends = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
     tokenizer.post_processor = TemplateProcessing(

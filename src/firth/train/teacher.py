@@ -36,6 +36,7 @@ from firth.scorer.components import EncodedSentences
 from firth.scorer.scorer import SENTENCES, Scorer
 from firth.text.types import Floats, Ints, Singles, unit
 from firth.text.words import normal_form, words
+from firth.train.settings import DistillSettings
 
 TEACHER = Stage("teacher", 1, command="firth train distill")
 _FEWEST = 60
@@ -99,7 +100,7 @@ class Teacher:
 
 def scorer_run(run: Run) -> Run | None:
     """Return the run whose scorer teaches; None where a sentence encoder teaches."""
-    teacher = run.settings.distill.teacher
+    teacher = run.wing("distill", DistillSettings).teacher
     if teacher is None:
         return run
     return Run.open(teacher) if (Path(teacher) / CONFIG).is_file() else None
@@ -107,7 +108,7 @@ def scorer_run(run: Run) -> Run | None:
 
 def teacher_inputs(run: Run) -> dict[str, str]:
     """Return the fingerprint of a teacher outside the run; empty for the run's scorer."""
-    teacher, source = run.settings.distill.teacher, scorer_run(run)
+    teacher, source = run.wing("distill", DistillSettings).teacher, scorer_run(run)
     if teacher is None:
         return {}
     if source is None:
@@ -118,15 +119,17 @@ def teacher_inputs(run: Run) -> dict[str, str]:
 
 def build_teacher(run: Run) -> Outcome:
     """Choose the sentences, and let the teacher read them."""
-    teacher, source = run.settings.distill.teacher, scorer_run(run)
-    exclude = run.settings.distill.exclude
+    teacher, source = run.wing("distill", DistillSettings).teacher, scorer_run(run)
+    exclude = run.wing("distill", DistillSettings).exclude
     excluded = Exclusions.load(exclude)
     inputs = exclusion_inputs(exclude) | {"corpus": Corpus.open(run).digest}
     inputs |= teacher_inputs(run)
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         corpus, seed = Corpus.open(seen), derive_seed(seen.settings.seed, "teacher")
-        chosen = choose_sentences(corpus, seen.settings.distill.sentences, excluded, seed)
+        chosen = choose_sentences(
+            corpus, seen.wing("distill", DistillSettings).sentences, excluded, seed
+        )
         _save(workspace / _SENTENCES, chosen)
         if source is None or source.settings.encoder.model is not None:
             encoder = open_encoder(str(teacher)) if source is None else open_blended_encoder(source)
