@@ -30,11 +30,11 @@ SMALL: dict[str, Any] = {
     "precision": "float32",
     "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
     "coherence": {
-        "hidden": 12, "batch": 24, "steps": 12, "checkpoint_steps": 4,
-        "max_tokens": 24,
+        "hidden": 12, "batch": 24, "passes": 1, "checkpoint_steps": 2,
+        "max_tokens": 24, "dropout": 0.1,
     },
     "generator": {
-        "layers": 2, "width": 32, "heads": 2, "feedforward": 64, "steps": 60, "batch_tokens": 600,
+        "layers": 2, "width": 32, "heads": 2, "feedforward": 64, "passes": 2.2, "batch_tokens": 600,
         "max_tokens": 24, "warmup": 5, "learning_rate": 0.01,
         "checkpoint_steps": 20,
     },

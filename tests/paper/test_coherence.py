@@ -174,7 +174,7 @@ def test_ranking_is_the_log_probability(built: Run, fresh: Callable[..., Run], w
     """One matrix product gives the scores of pair by pair, for windows of any size."""
     run = built
     if window != 2:
-        run = fresh(window=window, coherence={"steps": 2})
+        run = fresh(window=window, coherence={"passes": 0.1})
         train_coherence(run)
     coherence, corpus = Coherence.open(run), Corpus.open(run)
     positions = np.concatenate((corpus.positions()[::-3], [0]))
@@ -192,7 +192,7 @@ def test_additive_eq_1_orders_contexts_alike_for_each_sentence(
 
     sigmoid(h·[h_<; h_s; h_>]) is a function of s plus a function of c.
     """
-    run = fresh(coherence={"interaction": "additive", "steps": 2})
+    run = fresh(coherence={"interaction": "additive", "passes": 0.1})
     train_coherence(run)
     assert "orders contexts alike" in capsys.readouterr().err, "the choice is warned of"
     additive, bilinear = Coherence.open(run), Coherence.open(built)

@@ -36,6 +36,7 @@ def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
         ({"contexts": {"size": 9, "shortlist": 8}}, "shortlist 8 is below size 9"),
         ({"generator": {"backend": "causal-lm"}}, "needs `model`"),
         ({"generator": {"width": 10, "heads": 4}}, "not divisible"),
+        ({"generator": {"drop_neighbor": 0.0}}, "drop_neighbor"),
         ({"fits": {"weights": dict.fromkeys(("coherence", "sentence", "left", "right"), 0)}},
          "Eq. 3 needs one term"),
         ({"fit": {}}, "no such setting"),
@@ -55,6 +56,6 @@ def test_a_change_may_be_right_only_with_what_a_run_has(empty_run: Run) -> None:
 def test_a_fingerprint_follows_its_section_alone() -> None:
     """A stage is built again where a setting that it reads has changed, and nowhere else."""
     one = PaperSettings()
-    two = PaperSettings.model_validate({"harvest": {"pairs": 70}, "coherence": {"steps": 7}})
+    two = PaperSettings.model_validate({"harvest": {"pairs": 70}, "coherence": {"hidden": 7}})
     assert one.inputs("generator") == two.inputs("generator")
     assert one.inputs("coherence") != two.inputs("coherence")

@@ -29,8 +29,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = make_run(tmp_path_factory.mktemp("printed") / "run")
     sizes = {
         **SMALL,
-        "coherence": SMALL["coherence"] | {"steps": 4},
-        "generator": SMALL["generator"] | {"steps": 4},
+        "coherence": SMALL["coherence"] | {"passes": 0.2},
+        "generator": SMALL["generator"] | {"passes": 0.15},
         "surrogate": SMALL["surrogate"] | {"base": "transformer", "calibration": "none"},
         "fits": {"measure": "cosine", "pmi": False},
     }

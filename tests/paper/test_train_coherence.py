@@ -153,7 +153,7 @@ def test_it_learns(fresh: Callable[..., Run]) -> None:
 
     Chance is 0.5, and the standard error of 150 examples 0.04.
     """
-    run = fresh(coherence={"steps": 160, "learning_rate": 0.003, "hidden": 32})
+    run = fresh(coherence={"passes": 13, "learning_rate": 0.003, "hidden": 32})
     summary = train_coherence(run).manifest.summary
     assert summary["accuracy_random"] > 0.62
     both = summary["accuracy_random"] + summary["accuracy_same_document"]

@@ -30,7 +30,7 @@ from firth.text.types import Ints
 from .conftest import CONTEXTS, SENTENCES, all_pairs, make_run
 from .test_language_model import causal_tokenizer, tiny_llama
 
-SHORT = {"steps": 12, "checkpoint_steps": 4, "width": 16, "layers": 1}
+SHORT = {"passes": 0.45, "checkpoint_steps": 4, "width": 16, "layers": 1}
 
 
 def test_evidence_lowers_the_held_out_loss_in_every_direction(built: Run) -> None:
@@ -76,7 +76,7 @@ def test_interrupted_training_ends_with_the_same_bytes(
 
 def test_three_plain_transformers_as_the_paper_has_them(fresh: Callable[..., Run]) -> None:
     """Without a pointer the softmax alone is one distribution; the seed decides the weights."""
-    run = fresh(generator={**SHORT, "shared": False, "pointer": False, "steps": 2})
+    run = fresh(generator={**SHORT, "shared": False, "pointer": False, "passes": 0.08})
     first = train_generator(run).manifest.outputs
     generator = open_generator(run)
     assert isinstance(generator, Seq2Seq)

@@ -26,7 +26,7 @@ from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.text.types import Ints, Singles
 
-COHERENCE = Stage("paper/coherence", 4, "torch", "firth paper build")
+COHERENCE = Stage("paper/coherence", 5, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
 BATCH_TOKENS = 8_192
 """Padded tokens that are read at once."""
@@ -49,8 +49,9 @@ class SentenceEncoder(nn.Module):
     A bilinear form of raw states, all near 0 at first, hardly starts to learn.
     """
 
-    def __init__(self, vocabulary: int, hidden: int) -> None:
+    def __init__(self, vocabulary: int, hidden: int, dropout: float = 0.0) -> None:
         super().__init__()
+        self.dropped = nn.Dropout(dropout)
         self.tokens = nn.Embedding(vocabulary, hidden)
         nn.init.normal_(self.tokens.weight, std=0.1)
         self.rightward = _lstm(hidden)
@@ -66,10 +67,11 @@ class SentenceEncoder(nn.Module):
         last = (lengths - 1)[:, None, None].expand(-1, 1, self.rightward.hidden_size)
         states = []
         for lstm, read in ((self.rightward, tokens), (self.leftward, backward)):
-            every, _ = lstm(self.tokens(read))
+            every, _ = lstm(self.dropped(self.tokens(read)))
             states.append(every.gather(1, last)[:, 0].float())
         vectors = torch.cat(states, dim=1)
-        return layer_norm(vectors, vectors.shape[1:])
+        normed: Tensor = self.dropped(layer_norm(vectors, vectors.shape[1:]))
+        return normed
 
 
 def _lstm(hidden: int) -> nn.LSTM:
@@ -109,11 +111,11 @@ class Query(nn.Module):
 
 
 class CoherenceModel(nn.Module):
-    """p(y=1 | c_<, s, c_>) from the vectors of sentences."""
+    """p(y=1 | c_<, s, c_>) from the vectors of sentences; `dropout` is for training alone."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
         super().__init__()
-        self.encoder = SentenceEncoder(shape.vocabulary, shape.hidden)
+        self.encoder = SentenceEncoder(shape.vocabulary, shape.hidden, dropout)
         self.query = Query(2 * shape.hidden, shape.interaction, shape.window)
 
     @property

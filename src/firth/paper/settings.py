@@ -39,7 +39,10 @@ class CoherenceSettings(Section):
     hidden: Count = 300
     """States of each direction of the LSTM (the paper: 300), and size of a token's vector."""
     max_tokens: Count = 48
-    steps: Count = 2_000
+    dropout: Fraction = 0.2
+    """Share of the entries of token and sentence vectors that a step of the training leaves out."""
+    passes: Positive = 4.0
+    """Passes over the positions of the corpus, at most. Training stops at the best held-out loss."""
     batch: Count = 128
     """Positions in a step. The centers of the others are the negatives of each."""
     micro_batches: Count = 1
@@ -73,7 +76,8 @@ class GeneratorSettings(Section):
     """Share of the parts to generate that are trained without one of their neighbors."""
     max_tokens: Count = 48
     """Tokens of a sentence that are read."""
-    steps: Count = 4_000
+    passes: Positive = 4.0
+    """Passes over the positions of the corpus, at most. Training stops at the best held-out loss."""
     batch_tokens: Count = 8_192
     """Tokens of a batch, padding included, in training and in scoring."""
     accumulate: Count = 1
@@ -199,6 +203,17 @@ class PaperSettings(Section):
     fits: FitSettings = FitSettings()
     harvest: HarvestSettings = HarvestSettings()
     surrogate: SurrogateSettings = SurrogateSettings()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        learned = self.generator.backend == "seq2seq"
+        if learned and self.fits.pmi and not self.generator.drop_neighbor:
+            raise ValueError(
+                "fits.pmi subtracts likelihoods without a neighbor, which training never saw where "
+                "generator.drop_neighbor is 0. Raise that (the default is 0.15), or set fits.pmi: "
+                "false"
+            )
+        return self
 
     def number_format(self, where: "torch.device") -> "torch.dtype":
         """Return the number format of large products on a device."""

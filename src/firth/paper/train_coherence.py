@@ -39,10 +39,19 @@ from firth.run.files import create_mapped, mapped, open_mapped, read_json, write
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
-from firth.text.types import Ints
-from firth.train.loop import Schedule, agreed, build_together, first, in_parts, rank, train
+from firth.text.types import Floats, Ints
+from firth.train.loop import (
+    Best,
+    Schedule,
+    agreed,
+    build_together,
+    first,
+    in_parts,
+    rank,
+    train,
+)
 
-HISTORY = "history.json"
+HISTORY, FIGURES = "history.json", "figures.json"
 ADDITIVE = (
     "paper.coherence.interaction is additive, Eq. 1 as printed. It orders contexts alike for every "
     "sentence, and its accuracy stays at chance. bilinear does not have this limit."
@@ -51,10 +60,17 @@ BLOCK = 16_384
 """Sentences that are encoded between two marks to resume at."""
 _WARMUP, _PER_DOCUMENT = 0.1, 8
 """Share of the steps in which the rate rises; positions of one document in a batch."""
-_REPORTS = 20
-"""Entries of the history, at most."""
+_REPORTS, _PATIENCE = 20, 8
+"""Entries of the history, at most, and those without a better loss after which training stops."""
 _TESTED = 2_000
 """Held-out positions, at most, on which accuracy is measured."""
+_OF_SOURCE = 50
+"""Fewest tested positions of a source that has figures of its own."""
+_FIT = "held_out_fit"
+"""Name of the figure by which the best step is chosen: minus the loss of held-out positions."""
+
+_KINDS = ("same_document", "random")
+"""Names of the two kinds of negatives, as `negatives` returns them."""
 
 Mask = npt.NDArray[np.bool_]
 Encode = Callable[[Ints], Tensor]
@@ -65,8 +81,8 @@ Tokens = Callable[[Sequence[str]], list[list[int]]]
 def train_coherence(run: Run) -> Outcome:
     """Learn p(y=1 | c_<, s, c_>) on the corpus of a run, as its settings `paper.coherence` say.
 
-    The summary holds the last training loss and the `held_out_figures`. A corpus with too
-    few sentences is an `InputError`.
+    Training stops at the best held-out loss. The summary holds the step of the best weights, their
+    figures of `Tested`. A corpus with too few sentences is an `InputError`.
     """
     settings = run.wing("paper", PaperSettings)
     inputs = settings.inputs("window", "precision", "coherence") | corpus_inputs(run)
@@ -103,25 +119,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
             note(ADDITIVE)
         seed, where = derive_seed(run.settings.seed, "coherence"), device()
         with seeded(derive_seed(seed, "weights")):
-            model = CoherenceModel(shape).to(where)
-        held_out = Corpus.open(run, "held-out")
-        schedule = Schedule(
-            steps=config.steps,
-            rate=config.learning_rate,
-            warmup=int(config.steps * _WARMUP),
-            checkpoint_steps=config.checkpoint_steps,
-            seed=derive_seed(seed, "steps"),
-            report_steps=-(-config.steps // _REPORTS),
-            bfloat16=settings.number_format(where) is torch.bfloat16,
-            micro_batches=config.micro_batches,
-        )
-
-        def read(sentences: Ints) -> Tensor:
-            def some(part: slice) -> Tensor:
-                return encode(model.encoder, table, sentences[part])
-
-            return in_parts(some, len(sentences), config.micro_batches)
-
+            model = CoherenceModel(shape, config.dropout).to(where)
         positions = Positions(
             shared(scratch / "positions.npy", corpus.positions),
             corpus.document_bounds,
@@ -132,6 +130,38 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
             positions, config.batch, _PER_DOCUMENT, derive_seed(seed, "batches"), agreed(scratch)
         )
         first(lambda: source(0))
+        steps = max(1, round(config.passes * source.steps_of_a_pass))
+        schedule = Schedule(
+            steps=steps,
+            rate=config.learning_rate,
+            warmup=int(steps * _WARMUP),
+            checkpoint_steps=config.checkpoint_steps,
+            seed=derive_seed(seed, "steps"),
+            report_steps=-(-steps // _REPORTS),
+            bfloat16=settings.number_format(where) is torch.bfloat16,
+            micro_batches=config.micro_batches,
+        )
+
+        def read(sentences: Ints) -> Tensor:
+            def some(part: slice) -> Tensor:
+                return encode(model.encoder, table, sentences[part])
+
+            return in_parts(some, len(sentences), config.micro_batches)
+
+        tested = Tested.of(Corpus.open(run, "held-out"), tokens, shape.window, seed)
+        model.eval()
+        latest: dict[str, float] = {}
+
+        def fit() -> float | None:
+            latest.update(tested.figures(model))
+            return -tested.loss(model) if latest else None
+
+        def look(step: int) -> dict[str, float]:
+            fitted = best.look(step)
+            return latest | fitted
+
+        best = Best(model, fit, scratch, _FIT)
+
         history = train(
             model,
             source,
@@ -139,16 +169,25 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
             schedule,
             scratch,
             "Training coherence",
-            lambda _: held_out_figures(model, held_out, tokens, shape.window, seed),
+            look,
+            lambda past: best.start is not None and best.stalled(past, _PATIENCE),
         )
+        chosen = steps
+        if best.start is not None:
+            best.restore()
+            chosen = best.step
+        figures = {"step": chosen, "steps": steps, "passes": chosen / source.steps_of_a_pass}
+        figures |= {"loss": history[-1]["loss"], **tested.figures(model)}
+        write_json(workspace / FIGURES, {**figures, "sources": tested.by_source(model)})
         write_json(workspace / HISTORY, history)
-        save_model(workspace, model, shape)
+        if not rank():
+            save_model(workspace, model, shape)
     if rank():
         return {}
     model, _ = load_model(workspace)
     encode_corpus(model.to(device()).encoder, table, workspace / VECTORS, scratch)
-    last = read_json(workspace / HISTORY)[-1]
-    return {"sentences": len(corpus), "positions": len(corpus.positions()), **last}
+    figures = read_json(workspace / FIGURES)
+    return {"sentences": len(corpus), "positions": len(corpus.positions()), **figures}
 
 
 def shared_table(corpus: Corpus, encode: Tokens, scratch: Path) -> TokenTable:
@@ -240,6 +279,11 @@ class BatchSource:
         self._group = min(group, len(positions))
         self._groups = -(-size // self._group)
 
+    @property
+    def steps_of_a_pass(self) -> float:
+        """How many batches all positions make."""
+        return len(self._positions) // self._group / self._groups
+
     def __call__(self, step: int) -> Positions:
         """Return the batch of a step, counted from 0."""
         per_pass = len(self._positions) // self._group
@@ -292,51 +336,116 @@ def batch_loss(
     document a quarter. The softmax over centers is added where sentence and context interact: it
     learns the order, which cross-entropy alone learns slowly.
     """
-    logits, where = batch_logits(model, encode, batch, document_bounds), model.device
-    with torch.autocast(where.type, enabled=False):
-        positive = softplus(-logits.diagonal()).mean()
-        kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch)]
-        some = [kind for kind in kinds if kind.any()]
-        if not some:
-            return positive / 2
-        wrong = softplus(logits)
-        loss = (positive + torch.stack([wrong[kind].mean() for kind in some]).mean()) / 2
-        if model.query.interaction is not None:
-            tried = kinds[0] | kinds[1] | torch.eye(len(logits), dtype=torch.bool, device=where)
-            ranked = logits.masked_fill(~tried, float("-inf"))
-            loss = loss + (ranked.logsumexp(0) - logits.diagonal()).mean()
-        return loss
+    logits = batch_logits(model, encode, batch, document_bounds)
+    with torch.autocast(logits.device.type, enabled=False):
+        return loss_of_logits(logits, batch, model.query.interaction is not None)
 
 
-def held_out_figures(
-    model: CoherenceModel, corpus: Corpus, tokens: Tokens, window: int, seed: int
-) -> dict[str, float]:
-    """Return accuracies in [0, 1] at p = 1/2, and binary cross-entropy in nats.
+def loss_of_logits(logits: Tensor, batch: Positions, ordered: bool) -> Tensor:
+    """Return the loss of `batch_loss` from the logits of a batch, (n, n), with its softmax or not.
 
-    They are measured at `_TESTED` positions of held-out documents, with the centers of the others
-    as negatives. Positives have half of the weight; `accuracy` and `held_out_loss` are means over
-    both kinds of negatives. Chance is 0.5 and 0.693. No position gives no figure.
+    `ordered` says whether sentence and context interact.
     """
-    positions = Positions(corpus.positions(), corpus.document_bounds, window)
-    order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(positions))
-    chosen = positions[np.sort(order[:_TESTED])]
-    if not len(chosen):
-        return {}
+    where = logits.device
+    positive = softplus(-logits.diagonal()).mean()
+    kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch)]
+    some = [kind for kind in kinds if kind.any()]
+    if not some:
+        return positive / 2
+    wrong = softplus(logits)
+    loss = (positive + torch.stack([wrong[kind].mean() for kind in some]).mean()) / 2
+    if ordered:
+        tried = kinds[0] | kinds[1] | torch.eye(len(logits), dtype=torch.bool, device=where)
+        ranked = logits.masked_fill(~tried, float("-inf"))
+        loss = loss + (ranked.logsumexp(0) - logits.diagonal()).mean()
+    return loss
 
-    def read(sentences: Ints) -> Tensor:
-        table = TokenTable.of(tokens(corpus.texts(sentences)))
-        return encode(model.encoder, table, np.arange(len(table)))
 
-    with torch.inference_mode():
-        logits = batch_logits(model, read, chosen, corpus.document_bounds)
-    positive, figures, losses = logits.diagonal(), {}, []
-    for name, kind in zip(("same_document", "random"), negatives(chosen), strict=True):
-        if kind.any():
-            wrong = logits[torch.from_numpy(kind).to(logits.device)]
-            right = (positive > 0).float().mean() + (wrong <= 0).float().mean()
-            figures[f"accuracy_{name}"] = right.item() / 2
-            losses.append((softplus(-positive).mean() + softplus(wrong).mean()).item() / 2)
-    if not losses:
-        return {}
-    mean = sum(figures.values()) / len(figures)
-    return {"accuracy": mean, **figures, "held_out_loss": sum(losses) / len(losses)}
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Held-out positions by which a model is measured; centers of the others are the negatives.
+
+    `table` has the tokens of their sentences and neighbors, whose numbers in `corpus` are `read`.
+    """
+
+    corpus: Corpus
+    positions: Positions
+    table: TokenTable
+    read: Ints
+
+    @classmethod
+    def of(cls, corpus: Corpus, tokens: Tokens, window: int, seed: int) -> "Tested":
+        """Draw at most `_TESTED` positions of held-out documents."""
+        every = Positions(corpus.positions(), corpus.document_bounds, window)
+        order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(every))
+        positions = every[np.sort(order[:_TESTED])]
+        around = neighbors(positions.sentences, corpus.document_bounds, window)
+        read = np.unique(np.concatenate((positions.sentences, around[around >= 0])))
+        return cls(corpus, positions, TokenTable.of(tokens(corpus.texts(read))), read)
+
+    def figures(self, model: CoherenceModel) -> dict[str, float]:
+        """Return accuracies in [0, 1] at p = 1/2, shares ranked below, and the loss in nats.
+
+        `ranked` is the share of the negatives of a context whose logit is below that of its true
+        center, a mean over contexts. Positives have half of the weight in accuracy and loss.
+        `accuracy` and `held_out_loss` are means over negatives of the same document and of others.
+        Chance is 0.5, 0.5 and 0.693. No position gives no figure.
+        """
+        if not len(self.positions):
+            return {}
+        logits = self._logits(model)
+        positive, figures, losses = logits.diagonal(), dict[str, float](), []
+        for name, kind in zip(_KINDS, negatives(self.positions), strict=True):
+            if kind.any():
+                wrong = logits[torch.from_numpy(kind)]
+                right = (positive > 0).float().mean() + (wrong <= 0).float().mean()
+                figures[f"accuracy_{name}"] = right.item() / 2
+                figures[f"ranked_{name}"] = float(np.nanmean(_ranked(logits.numpy(), kind)))
+                losses.append((softplus(-positive).mean() + softplus(wrong).mean()).item() / 2)
+        if not losses:
+            return {}
+        accuracies = [value for name, value in figures.items() if name.startswith("accuracy")]
+        mean = sum(accuracies) / len(accuracies)
+        return {"accuracy": mean, **figures, "held_out_loss": sum(losses) / len(losses)}
+
+    def loss(self, model: CoherenceModel) -> float:
+        """Return the loss of training (`batch_loss`) over all positions at once, in nats."""
+        ordered = model.query.interaction is not None
+        return float(loss_of_logits(self._logits(model), self.positions, ordered))
+
+    def by_source(self, model: CoherenceModel) -> dict[str, dict[str, float]]:
+        """Return file → positions, and the share ranked below among negatives of the document.
+
+        A pooled figure can be high because sources differ. A context's own ranks cannot.
+        """
+        if not len(self.positions):
+            return {}
+        ranked = _ranked(self._logits(model).numpy(), negatives(self.positions)[0])
+        documents, found = self.positions.documents, dict[str, dict[str, float]]()
+        sources = self.corpus.source_numbers()[documents]
+        for number in np.unique(sources).tolist():
+            known = (sources == number) & ~np.isnan(ranked)
+            if known.sum() >= _OF_SOURCE:
+                name = self.corpus.document(int(documents[known.argmax()])).source
+                share = float(ranked[known].mean())
+                found[name] = {"positions": int(known.sum()), "ranked_same_document": share}
+        return found
+
+    def _logits(self, model: CoherenceModel) -> Tensor:
+        def encoded(sentences: Ints) -> Tensor:
+            return encode(model.encoder, self.table, np.searchsorted(self.read, sentences))
+
+        with torch.inference_mode():
+            bounds = self.corpus.document_bounds
+            return batch_logits(model, encoded, self.positions, bounds).cpu()
+
+
+def _ranked(logits: npt.NDArray[np.floating], kind: Mask) -> Floats:
+    """Return the share of each context's negatives of a kind that rank below its center, (n,).
+
+    Equal ones count half; a context without such a negative has NaN.
+    """
+    true = logits.diagonal()
+    below = ((logits < true) & kind).sum(axis=0) + ((logits == true) & kind).sum(axis=0) / 2
+    counts = kind.sum(axis=0)
+    return np.where(counts > 0, below / np.maximum(counts, 1), np.nan)

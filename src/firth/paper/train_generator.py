@@ -31,11 +31,22 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Ints, ranges
-from firth.train.loop import History, Schedule, agreed, build_together, first, rank, train
+from firth.train.loop import (
+    Best,
+    History,
+    Schedule,
+    agreed,
+    build_together,
+    first,
+    rank,
+    train,
+)
 
-GENERATOR = Stage("paper/generator", 2, "torch", "firth paper build")
+GENERATOR = Stage("paper/generator", 3, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
-_REPORTS, _MEASURED, _COUNTED = 10, 1_000, 100_000
+_REPORTS, _PATIENCE, _MEASURED, _COUNTED = 20, 8, 1_000, 100_000
+_LOOKED, _FIT = 200, "held_out_fit"
+"""Held-out triples by which the best step is chosen, at most; its figure is minus their loss."""
 _SIZES = ("width", "layers", "heads", "feedforward", "max_tokens", "pointer", "joint")
 
 
@@ -157,10 +168,11 @@ class _Training:
         models: dict[Role, ContextTransformer] = {}
         histories: dict[str, History] = {}
         files: dict[str, list[int]] = {}
+        steps: dict[str, int] = {}
         parameters = 0
         for roles in [tuple(Role)] if self.config.shared else [(role,) for role in Role]:
             name = "shared" if self.config.shared else roles[0].name.lower()
-            model, histories[name] = self._trained(name, roles)
+            model, histories[name], steps[name] = self._trained(name, roles)
             models |= dict.fromkeys(roles, model)
             files[f"{name}.safetensors"] = [int(role) for role in roles]
             parameters += sum(p.numel() for p in model.parameters())
@@ -176,11 +188,14 @@ class _Training:
         return {
             "parameters": parameters,
             "positions": len(self.learned),
-            "epochs": round(self.config.steps * self.config.accumulate / self.plan.batches, 3),
+            "steps": steps,
             "held_out": held_out_losses(generator, self.held_out),
         }
 
-    def _trained(self, name: str, roles: Sequence[Role]) -> tuple[ContextTransformer, History]:
+    def _trained(
+        self, name: str, roles: Sequence[Role]
+    ) -> tuple[ContextTransformer, History, int]:
+        """Return a model with its best weights, its history, and the step of these weights."""
         config = self.config
         torch.manual_seed(derive_seed(self.seed, "generator", name, "start"))
         model = ContextTransformer(self.shape, config.dropout)
@@ -203,19 +218,41 @@ class _Training:
             encoded = EncodedParts(model, jobs, self.reader, config.batch_tokens)
             return mixture_loss(model, *encoded.predict(jobs))
 
+        steps = max(1, round(config.passes * self.plan.batches / config.accumulate))
         schedule = Schedule(
-            steps=config.steps,
+            steps=steps,
             rate=config.learning_rate,
-            warmup=min(config.warmup, config.steps),
+            warmup=min(config.warmup, steps),
             checkpoint_steps=config.checkpoint_steps,
             seed=derive_seed(self.seed, "generator", name),
-            report_steps=max(1, config.steps // _REPORTS),
+            report_steps=-(-steps // _REPORTS),
             bfloat16=self.bfloat16,
             accumulate=config.accumulate,
         )
+        whole = [triple for triple in self.held_out if all(triple)][:_LOOKED]
+        size = max(1, config.batch_tokens // (3 * config.max_tokens))
+        tested = [
+            [Job.of(triple, role) for triple in whole[at : at + size] for role in roles]
+            for at in range(0, len(whole), size)
+        ]
+
+        def fit() -> float | None:
+            with torch.inference_mode():
+                losses = [float(loss_of(jobs)) for jobs in tested]
+            return -sum(losses) / len(losses) if losses else None
+
         title = "Training the generator" + ("" if config.shared else f": {name}")
         scratch = self.workspace / SCRATCH / name
-        return model, train(model, batch_at, loss_of, schedule, scratch, title)
+        model.eval()
+        best = Best(model, fit, scratch, _FIT)
+        history = train(
+            model, batch_at, loss_of, schedule, scratch, title, best.look,
+            lambda past: best.start is not None and best.stalled(past, _PATIENCE),
+        )  # fmt: skip
+        if best.start is None:
+            return model, history, steps
+        best.restore()
+        return model, history, best.step
 
 
 class TokenizedCorpus:
