@@ -11,6 +11,7 @@ import pytest
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Context, Corpus
 from firth.corpus.tokenizer import build_tokenizer
+from firth.paper.origin import build_deviations
 from firth.paper.retrieve import build_index
 from firth.paper.tokens import Pairs
 from firth.paper.train_coherence import train_coherence
@@ -106,7 +107,7 @@ def base_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with all that Origin reads. Do not change it."""
     run = make_run(tmp_path_factory.mktemp("built") / "run")
-    for build in (build_index, train_coherence, train_generator):
+    for build in (build_index, train_coherence, train_generator, build_deviations):
         build(run)
     return run
 

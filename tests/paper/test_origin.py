@@ -11,11 +11,12 @@ import pytest
 from firth.corpus.build import add_documents
 from firth.corpus.corpus import Context, Corpus
 from firth.paper.fits import fit
-from firth.paper.origin import Origin, open_plug_in
+from firth.paper.origin import DEVIATIONS, Origin, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import ALL_ROLES, Pairs, Role
 from firth.run.errors import InputError
+from firth.run.files import read_json
 from firth.run.run import Run
 from firth.text.types import Ints, Singles
 from firth.text.words import jaccard, words
@@ -240,10 +241,23 @@ def test_a_changed_corpus_is_noticed(tmp_path: Any, built: Run) -> None:
     """Positions are numbers of sentences, and mean others when documents were added."""
     run = make_run(tmp_path / "run")
     build_index(run)
-    for stage in ("coherence", "generator"):
+    for stage in ("coherence", "generator", "deviations"):
         (run.path / "paper" / stage).symlink_to(built.path / "paper" / stage)
     Origin.open(run)
     new = [{"id": f"new-{n}", "text": f"Day {n} began. It was cold. We left."} for n in range(9)]
     add_documents(run, new)
     with pytest.raises(InputError, match="corpus has changed"):
         Origin.open(run)
+
+
+def test_terms_have_equal_deviation(built: Run) -> None:
+    """Weights of 1 make each term differ by 1 between two sentences of the reference pairs."""
+    stored = read_json(built.folder(DEVIATIONS) / "deviations.json")
+    assert set(stored) == {"pmi", "log p"}
+    for name, pmi in (("pmi", True), ("log p", False)):
+        origin = Origin.open(built.changed({"paper": {"fits": {"pmi": pmi}}}))
+        for term, weight in origin.weights:
+            assert stored[name][term] > 0
+            assert weight * stored[name][term] == pytest.approx(1.0)
+    plain = Origin.open(built, scaled=False)
+    assert plain.weights == plain.settings.fits.weights

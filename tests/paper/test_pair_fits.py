@@ -51,12 +51,12 @@ def test_a_cut_is_what_origin_computes(built: Run, strategy: dict[str, Any]) -> 
     )
     expected = list(origin.profiles(PAIRS))
     fits = pair_fits(opened(built, size=SHORTLIST, **strategy), PAIRS)
-    kept = kept_contexts(origin, fits, origin.settings.contexts, weights)
+    kept = kept_contexts(origin, fits, origin.settings.contexts, origin.weights)
     for one, (first, second), profile in zip(fits, kept, expected, strict=True):
         cut = one.cut(first, second)
         assert cut.positions.tolist() == profile.positions.tolist()
         assert cut.cross1 == pytest.approx(profile.cross1, abs=1e-4)
-    got = similarities_of(fits, kept, 5, weights, "cosine")
+    got = similarities_of(fits, kept, 5, origin.weights, "cosine")
     assert got == pytest.approx(origin.similarities(PAIRS), abs=1e-6)
     assert random or got.min() > 0.9, "raw cosines are near 1"
 

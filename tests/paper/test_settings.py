@@ -10,11 +10,13 @@ from firth.run.settings import parse_changes
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_settings(name: str, empty_run: Run) -> None:
-    """Each preset is valid as it is, with the contexts of the paper, ranked by what can rank."""
+    """Each preset is valid as it is, and ranks by what can rank; `paper` has its 500 contexts."""
     settings = empty_run.changed(preset(name)).wing("paper", PaperSettings)
-    assert (settings.contexts.size, settings.retrieve.chunks) == (500, 20_000)
+    sizes = settings.contexts.size, settings.retrieve.chunks
+    assert sizes == ((500, 20_000) if name == "paper" else (16, 2_000))
     assert settings.contexts.screening > 0
     assert settings.contexts.diverse
+    assert settings.generator.drop_neighbor > 0
 
 
 def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:

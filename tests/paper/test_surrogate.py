@@ -52,7 +52,7 @@ def test_scores_are_raw_cosines_in_full_precision(printed: Run) -> None:
     assert len(np.unique(scores.astype(np.float32))) < distinct, "premise: float32 loses some"
     sizes = [len(split.pairs) for split in harvested]
     assert min(sizes) > 0
-    assert sizes[0] > 10 * sizes[1]
+    assert sizes[0] >= 8 * sizes[1]
 
 
 class _Travelling:
@@ -71,7 +71,7 @@ def test_another_process_harvests_the_same_bytes(printed: Run, tmp_path: Path) -
     (other.path / "corpus.db").write_bytes((printed.path / "corpus.db").read_bytes())
     (other.path / "tokenizer").symlink_to(printed.path / "tokenizer")
     (other.path / "paper").mkdir()
-    for name in ("retrieve", "coherence", "generator"):
+    for name in ("retrieve", "coherence", "generator", "deviations"):
         (other.path / "paper" / name).symlink_to(printed.path / "paper" / name)
     outcome = build_harvest(other, _Travelling())
     assert outcome.manifest.outputs == printed.manifest(HARVEST).outputs
@@ -93,7 +93,7 @@ def test_variants_keep_their_own_stages(printed: Run) -> None:
     """Table 7 and §5.6: fewer pairs, and a cross-encoder, next to the Surrogate of the run."""
     stage = Stage("paper/variants/cross-30", 1)
     small = printed.wing("paper", PaperSettings).surrogate.model_dump()
-    changed = {"structure": "cross-encoder", "pairs": 30}
+    changed = {"structure": "cross-encoder", "base": "transformer", "pairs": 30}
     settings = SurrogateSettings.model_validate(small | changed)
     summary = train_surrogate(printed, settings, stage).manifest.summary
     assert summary["sizes"]["train"] == 30

@@ -162,6 +162,27 @@ def test_it_learns(fresh: Callable[..., Run]) -> None:
     assert history[-1]["loss"] < history[0]["loss"] - 0.05
 
 
+def test_the_best_step_is_kept(fresh: Callable[..., Run]) -> None:
+    """A rate that destroys the model leaves the weights of the best step, the start at worst."""
+    run = fresh(coherence={"passes": 6, "learning_rate": 1.0})
+    summary = train_coherence(run).manifest.summary
+    history = json.loads((run.folder(COHERENCE) / HISTORY).read_text())
+    losses = [entry["held_out_loss"] for entry in history]
+    assert losses[-1] > min(*losses, summary["held_out_loss"]), "premise: it became worse"
+    assert summary["held_out_loss"] <= min(losses) + 1e-6
+    assert summary["step"] < history[-1]["step"] <= summary["steps"]
+
+
+def test_ranks_are_those_within_a_context() -> None:
+    """The share of a context's negatives below its own center; equal ones count half."""
+    logits = np.array([[2.0, 5.0, 0.0], [1.0, 4.0, 0.0], [3.0, 0.0, 0.0]])
+    kind = ~np.eye(3, dtype=bool)
+    assert module._ranked(logits, kind).tolist() == [0.5, 0.5, 0.5]
+    kind[2, 0] = False
+    assert module._ranked(logits, kind).tolist() == [1.0, 0.5, 0.5]
+    assert np.isnan(module._ranked(logits, np.zeros((3, 3), bool))).all()
+
+
 def test_a_corpus_of_one_document(tmp_path: Path) -> None:
     """It trains without held-out figures, and reports none."""
     text = " ".join(f"Sentence number {n} follows the one before." for n in range(30))

@@ -25,7 +25,8 @@ TABLES: dict[str, Any] = {"contexts": 3, "sample": 8}
 @pytest.fixture(scope="module")
 def origin_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with Origin and a harvest."""
-    run = make_run(tmp_path_factory.mktemp("origin") / "run")
+    surrogate = {"base": "transformer"}
+    run = make_run(tmp_path_factory.mktemp("origin") / "run", surrogate=surrogate)
     build_origin(run)
     build_harvest(run)
     return run

@@ -20,7 +20,7 @@ from firth.cli.options import (
     show,
 )
 from firth.run.console import table
-from firth.run.errors import require
+from firth.run.errors import InputError, require
 
 app = typer.Typer(
     help="The method of Sun et al. (2022) as printed (needs the extra torch).", no_args_is_help=True
@@ -107,10 +107,13 @@ def explain(
     Scores of a file of pairs: firth similarity --model baseline:origin@RUN --pairs-file FILE.
     """
     require("torch", "torch", _METHOD)
-    from firth.paper.origin import Origin
+    from firth.paper.direct import Sampled
+    from firth.paper.origin import open_origin
     from firth.run.run import opened_with
 
-    origin = Origin.open(opened_with(run_folder(run), None, changes or []))
+    origin = open_origin(opened_with(run_folder(run), None, changes or []))
+    if isinstance(origin, Sampled):
+        raise InputError("sampled contexts explain no score; expected direct ones, or the corpus's")
     explanation = origin.explain(text1, text2).top(top)
     if out is not None:
         explanation.save(out, force)

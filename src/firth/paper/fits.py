@@ -1,7 +1,7 @@
 """Context fits (Eq. 3) of sentences, and the similarity of two vectors of them (Eq. 4)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,15 @@ def fit(terms: Terms, weights: Weights) -> Floats:
     factors = [getattr(weights, name) for name in TERMS]
     total: Floats = (terms.T.astype(np.float64) * np.array(factors)[:, None]).sum(axis=0)
     return total
+
+
+def of_equal_deviation(weights: Weights, deviations: Mapping[str, float]) -> Weights:
+    """Return weights for terms as they are, from weights of terms divided by their deviations.
+
+    A term without a deviation, or with none to speak of, keeps its weight.
+    """
+    scaled = {name: weight / (deviations.get(name) or 1.0) for name, weight in weights}
+    return Weights(**scaled)
 
 
 class ContextFit:

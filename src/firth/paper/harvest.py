@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from firth.corpus.corpus import Corpus
-from firth.paper.origin import READS, Origin
+from firth.paper.origin import open_origin, reads_of
 from firth.paper.settings import HarvestSettings, PaperSettings
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
@@ -31,10 +31,12 @@ from firth.text.words import stemmer_of, stems, words
 from firth.train.objectives import rank_correlation
 from firth.train.teacher import Exclusions, exclusion_inputs
 
-HARVEST = Stage("paper/harvest", 2, "torch", "firth paper build --to harvest")
+HARVEST = Stage("paper/harvest", 3, "torch", "firth paper build --to harvest")
 SPLITS = ("train", "dev", "test")
 _HELD_OUT, _FEWEST = 0.01, 30
 """Share of the pairs in each of dev and test, and fewest pairs in all."""
+_ENOUGH, _MOST_HELD_OUT = 200, 0.1
+"""Pairs of dev that choose the best step of a Surrogate, and the largest share that is spared."""
 _FEWEST_SENTENCES, _MOST_SENTENCES = 40, 20_000
 """Sentences of a held-out split, where the corpus has enough, and of a shard."""
 _NEIGHBORS = 4
@@ -74,8 +76,9 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     """Let Origin score pairs of corpus sentences, as the settings `paper.harvest` say (§3.4).
 
     A line of `train.jsonl`, `dev.jsonl` and `test.jsonl` holds `sentence1`, `sentence2`, `score`
-    (Eq. 4 in float64, because raw cosines are near 1) and `kind`. Of the pairs 98 % are in train. A
-    stopped build continues with the first missing shard, and an executor gives the same bytes.
+    (Eq. 4 in float64, because raw cosines are near 1) and `kind`. Of 20,000 pairs or more 98 % are
+    in train; of fewer 80 % or more, so that dev and test have up to 200 each. A stopped build
+    continues with the first missing shard, and an executor gives the same bytes.
 
     Raises:
         MissingStageError: A stage is not built.
@@ -107,7 +110,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
             write_text(workspace / f"{split}.jsonl", lines)
         return _summary(workspace)
 
-    outcome = run.build(HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs)
+    outcome = run.build(HARVEST, fill, reads=reads_of(run), settings=["seed"], inputs=inputs)
     if not outcome.reused:
         for warning in outcome.manifest.summary["warnings"]:
             note(warning)
@@ -132,13 +135,13 @@ class _Scoring:
     positions: Path
 
     def open(self) -> Callable[[Shard], str]:
-        origin, settings = Origin.open(self.run, self.positions), self.settings
-        corpus, seed, language = origin.corpus, self.run.settings.seed, origin.corpus.language
+        origin, settings = open_origin(self.run, self.positions), self.settings
+        corpus, seed = Corpus.open(self.run), self.run.settings.seed
 
         def score(shard: Shard) -> str:
             texts = corpus.texts(shard.sentences)
             rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
-            drawn = draw_pairs(word_vectors(texts, language), shard.size, settings, rng)
+            drawn = draw_pairs(word_vectors(texts, corpus.language), shard.size, settings, rng)
             pairs = [(texts[one], texts[two]) for one, two, _ in drawn]
             rows = [
                 {"sentence1": one, "sentence2": two, "score": score, "kind": kind}
@@ -169,8 +172,9 @@ def plan_shards(
             f"different sentences of the corpus are enough for {most}); expected {_FEWEST} or more"
         )
     order = np.random.default_rng(derive_seed(seed, "pairs")).permutation(usable)
-    held = max(_FEWEST // 10, round(_HELD_OUT * count))
-    share = max(_HELD_OUT, min(0.1, _FEWEST_SENTENCES / len(order)))
+    held = max(round(_HELD_OUT * count), min(_ENOUGH, round(_MOST_HELD_OUT * count)))
+    wanted = max(_FEWEST_SENTENCES, held) / len(order)
+    share = max(_HELD_OUT, min(_MOST_HELD_OUT, wanted))
     ends = [round(part * len(order)) for part in (0.0, 1 - 2 * share, 1 - share, 1.0)]
     shards: list[Shard] = []
     sizes = (count - 2 * held, held, held)
@@ -178,9 +182,9 @@ def plan_shards(
         parts = -(-size // settings.shard_pairs)
         for part in range(parts):
             first, last = (low + (high - low) * p // parts for p in (part, part + 1))
-            wanted = size * (part + 1) // parts - size * part // parts
+            pairs = size * (part + 1) // parts - size * part // parts
             sentences = np.sort(order[first:last][:_MOST_SENTENCES])
-            shards.append(Shard(len(shards), split, wanted, sentences))
+            shards.append(Shard(len(shards), split, pairs, sentences))
     return shards
 
 

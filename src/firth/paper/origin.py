@@ -1,7 +1,8 @@
 """*Origin*: similarity by the fits of both sentences into contexts chosen for each (§3.3)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,38 +10,107 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import GROUP, Candidates, choose
-from firth.paper.fits import TERMS, ContextFit, ContextSet, PairProfile, Terms, contributions
+from firth.paper.direct import Direct, Reader, Sampled
+from firth.paper.fits import (
+    TERMS,
+    ContextFit,
+    ContextSet,
+    PairProfile,
+    Terms,
+    contributions,
+    of_equal_deviation,
+)
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
-from firth.paper.settings import PaperSettings
+from firth.paper.settings import PaperSettings, Weights
 from firth.paper.tokens import Generator
 from firth.paper.train_coherence import train_coherence
-from firth.paper.train_generator import GENERATOR, open_generator, train_generator
+from firth.paper.train_generator import GENERATOR, open_adopted, open_generator, train_generator
 from firth.run.console import Progress
 from firth.run.errors import InputError
-from firth.run.files import open_mapped
+from firth.run.files import open_mapped, read_json, write_json
 from firth.run.run import Run
-from firth.run.stage import Outcome
+from firth.run.settings import derive_seed
+from firth.run.stage import Outcome, Stage
 from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, parts_of
 from firth.text.types import Floats, Ints, TextPair, checked
 from firth.train.loop import first
 
-READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR)
+DEVIATIONS = Stage("paper/deviations", 1, "torch", "firth paper build")
+READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR, DEVIATIONS)
 """The stages that Origin reads."""
+_FILE = "deviations.json"
+_REFERENCE, _REFERENCE_CONTEXTS = 24, 4
+"""Pairs of corpus sentences that give the deviations of the terms, and contexts of a sentence."""
 _BLOCK = 64
 """Pairs that are scored together; it divides `GROUP`."""
+
+
+def reads_of(run: Run) -> tuple[Stage, ...]:
+    """Return the stages that the similarity of a run reads: direct contexts need no corpus."""
+    return READS if run.wing("paper", PaperSettings).of_corpus else (GENERATOR,)
 
 
 def build_origin(run: Run) -> dict[str, Outcome]:
     """Bring all that Origin reads up to date; return name of the stage → its outcome, in order."""
     outcomes: list[Outcome] = []
+    if not run.wing("paper", PaperSettings).of_corpus:
+        return {GENERATOR.name: train_generator(run)}
     first(lambda: outcomes.extend([build_tokenizer(run), build_index(run)]))
     outcomes += [train_coherence(run), train_generator(run)]
+    first(lambda: outcomes.append(build_deviations(run)))
     return {outcome.manifest.stage: outcome for outcome in outcomes}
 
 
-def open_plug_in(name: str, run: Run | None) -> "Origin | None":
+def build_deviations(run: Run) -> Outcome:
+    """Measure how much each term of Eq. 3 differs between two sentences in one context.
+
+    Terms in nats, and nats a token, cannot be compared: coherence differs up to a hundred times as
+    much as a likelihood. Random pairs of corpus sentences in the best contexts of both give each
+    term's deviation, of log-likelihoods and of mutual information.
+    """
+    settings = run.wing("paper", PaperSettings)
+    inputs = {"corpus": Corpus.open(run).digest}
+    inputs |= settings.inputs("window", "precision", "retrieve", "contexts")
+
+    def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
+        corpus = Corpus.open(seen)
+        rng = np.random.default_rng(derive_seed(seen.settings.seed, "deviations"))
+        usual = corpus.usual_sentences()
+        drawn = rng.choice(usual, (min(_REFERENCE, len(usual) // 2), 2), replace=False)
+        pairs = list(zip(*(corpus.texts(side) for side in drawn.T), strict=True))
+        found = {}
+        for name, pmi in (("log p", False), ("pmi", True)):
+            changes = {"fits": {"weights": Weights().model_dump(), "pmi": pmi}}
+            origin = Origin.open(run.changed({"paper": changes}), scaled=False)
+            deviations = origin.differences(pairs, _REFERENCE_CONTEXTS).std(axis=0)
+            found[name] = dict(zip(TERMS, (float(f"{d:.6g}") for d in deviations), strict=True))
+        write_json(workspace / _FILE, found)
+        return {"pairs": len(pairs), **found}
+
+    reads = [stage for stage in READS if stage is not DEVIATIONS]
+    return run.build(DEVIATIONS, fill, reads=reads, settings=["seed"], inputs=inputs)
+
+
+def open_plug_in(name: str, run: Run | None) -> "Origin | Direct | Sampled | None":
     """Open Origin as `baseline:origin@RUN` for evaluations; None for another name."""
-    return Origin.open(run) if name == "origin" and run is not None else None
+    return open_origin(run) if name == "origin" and run is not None else None
+
+
+def open_origin(run: Run, positions: Path | None = None) -> "Origin | Direct | Sampled":
+    """Open the similarity of a run by its contexts: places of the corpus, direct, or sampled.
+
+    Raises:
+        InputError: The corpus or the language model has changed since.
+        MissingStageError: A stage is not built.
+    """
+    settings = run.wing("paper", PaperSettings)
+    if settings.of_corpus:
+        return Origin.open(run, positions)
+    sizes = settings.generator.max_tokens, settings.generator.batch_tokens
+    reader = Reader(*open_adopted(run), *sizes)
+    if settings.contexts.selection == "sampled":
+        return Sampled(reader, derive_seed(run.settings.seed, "sampled"))
+    return Direct(reader)
 
 
 class Origin:
@@ -55,8 +125,10 @@ class Origin:
         settings: PaperSettings,
         seed: int,
         positions: Path | None = None,
+        deviations: Mapping[str, float] | None = None,
     ) -> None:
         self.corpus, self.index, self.settings = corpus, index, settings
+        self.weights = of_equal_deviation(settings.fits.weights, deviations or {})
         self.context_fit = ContextFit(corpus, coherence, generator, settings.fits, settings.window)
         self.candidates = Candidates(
             corpus.positions() if positions is None else open_mapped(positions),
@@ -68,10 +140,13 @@ class Origin:
         )
 
     @classmethod
-    def open(cls, run: str | Path | Run, positions: Path | None = None) -> "Origin":
+    def open(
+        cls, run: str | Path | Run, positions: Path | None = None, *, scaled: bool = True
+    ) -> "Origin":
         """Open a run whose index, coherence model and generator are built.
 
-        `positions` is a file of those of the corpus (.npy), which processes then share.
+        `positions` is a file of those of the corpus (.npy), which processes then share. `scaled`
+        says whether terms are divided by their deviations (`build_deviations`).
 
         Raises:
             InputError: There is no such run, or its corpus has changed since.
@@ -87,7 +162,11 @@ class Origin:
                 )
         settings = run.wing("paper", PaperSettings)
         models = ChunkIndex.open(run), Coherence.open(run), open_generator(run)
-        return cls(corpus, *models, settings, run.settings.seed, positions)
+        deviations = None
+        if scaled:
+            known = read_json(run.folder(DEVIATIONS) / _FILE)
+            deviations = known["pmi" if settings.fits.pmi else "log p"]
+        return cls(corpus, *models, settings, run.settings.seed, positions, deviations)
 
     @property
     def name(self) -> str:
@@ -96,7 +175,7 @@ class Origin:
 
     def context_sets(self, sentences: Sequence[str]) -> list[ContextSet]:
         """Return C_s of each sentence."""
-        contexts, weights = self.settings.contexts, self.settings.fits.weights
+        contexts, weights = self.settings.contexts, self.weights
         shortlists = self.candidates.shortlists(sentences)
         if contexts.selection == "random":
             shortlists = [shortlist[: contexts.size] for shortlist in shortlists]
@@ -113,9 +192,24 @@ class Origin:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return sim(s1, s2) of Eq. 4 for each pair, (n,), in [-1, 1]; it is symmetric."""
-        fits = self.settings.fits
+        measure = self.settings.fits.measure
         profiles = self.profiles(checked(pairs))
-        return np.array([one.similarity(fits.weights, fits.measure) for one in profiles])
+        return np.array([profile.similarity(self.weights, measure) for profile in profiles])
+
+    def differences(self, pairs: Sequence[TextPair], contexts: int) -> Terms:
+        """Return the terms of the first minus those of the second sentence of each pair.
+
+        They are those in the first `contexts` of both shortlists, (2 · contexts · n, 4) at most.
+        """
+        texts = sorted({text for pair in pairs for text in pair})
+        shortlists = dict(zip(texts, self.candidates.shortlists(texts), strict=True))
+        asked = [
+            (text, np.concatenate([shortlists[side][:contexts] for side in pair]))
+            for pair in pairs
+            for text in pair
+        ]
+        terms = self.terms(asked)
+        return np.concatenate([a - b for a, b in zip(terms[::2], terms[1::2], strict=True)])
 
     def profiles(self, pairs: Sequence[TextPair]) -> Iterator[PairProfile]:
         """Yield the vectors of each pair, in order. C_s of each distinct sentence is built once."""
@@ -160,7 +254,7 @@ class Origin:
         The contributions of the contexts sum to the score. The details of a context are `position`,
         its sentence number in the corpus, and the terms of both fits, such as `left1` and `left2`.
         """
-        weights, measure = self.settings.fits.weights, self.settings.fits.measure
+        weights, measure = self.weights, self.settings.fits.measure
         (profile,) = self.profiles(checked([(text1, text2)]))
         v1, v2 = profile.vectors(weights)
         positions, first, where = np.unique(

@@ -42,7 +42,7 @@ class CoherenceSettings(Section):
     dropout: Fraction = 0.2
     """Share of the entries of token and sentence vectors that a step of the training leaves out."""
     passes: Positive = 4.0
-    """Passes over the positions of the corpus, at most. Training stops at the best held-out loss."""
+    """Passes over the positions, at most. Training stops at the best held-out loss."""
     batch: Count = 128
     """Positions in a step. The centers of the others are the negatives of each."""
     micro_batches: Count = 1
@@ -77,7 +77,7 @@ class GeneratorSettings(Section):
     max_tokens: Count = 48
     """Tokens of a sentence that are read."""
     passes: Positive = 4.0
-    """Passes over the positions of the corpus, at most. Training stops at the best held-out loss."""
+    """Passes over the positions, at most. Training stops at the best held-out loss."""
     batch_tokens: Count = 8_192
     """Tokens of a batch, padding included, in training and in scoring."""
     accumulate: Count = 1
@@ -104,8 +104,10 @@ class ContextSettings(Section):
     """|C_s| (the paper: 500)."""
     shortlist: Count = 128
     """Best ranked contexts that Eq. 3 scores, at least `size`."""
-    selection: Literal["two-step", "without-coherence", "random"] = "two-step"
-    """TF-IDF screening, then coherence; screening alone; or positions of the corpus (§5.4)."""
+    selection: Literal["two-step", "without-coherence", "random", "direct", "sampled"] = "two-step"
+    """TF-IDF screening, then coherence; screening alone; or random positions of the corpus (§5.4).
+    With a language model also `direct`, each sentence as the other's only context, and `sampled`,
+    continuations that it draws from both; these read no corpus."""
     screening: NonNegative = 40.0
     """Weight of a chunk's TF-IDF cosine in the ranking; at 0 coherence alone ranks, as printed."""
     diverse: bool = True
@@ -119,10 +121,13 @@ class ContextSettings(Section):
 
 
 class Weights(Section):
-    """λ1 … λ4 of Eq. 3, which the paper does not give."""
+    """λ1 … λ4 of Eq. 3, which the paper does not give, of terms of equal deviation.
 
-    coherence: NonNegative = 0.1
-    """λ1, of log p(y=1 | s, c), which differs ten times as much between sentences as the others."""
+    Each term is divided by the deviation of its difference between two sentences in one context.
+    """
+
+    coherence: NonNegative = 1.0
+    """λ1, of log p(y=1 | s, c)."""
     sentence: NonNegative = 1.0
     """λ2, of log p(s | c) / |s|."""
     left: NonNegative = 1.0
@@ -170,8 +175,9 @@ class SurrogateSettings(Section):
 
     structure: Literal["siamese", "cross-encoder"] = "siamese"
     """The cosine of two vectors, or both sentences in one input (§5.6)."""
-    base: str = "transformer"
-    """`transformer` (from scratch), `layers` (of the run's language model), or an encoder."""
+    base: str = "static"
+    """`static` (the run's word vectors), `transformer` (from scratch), `layers` (of the run's
+    language model), or an encoder. A cross-encoder reads both texts and cannot be static."""
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
     calibration: Literal["none", "quantile"] = "quantile"
@@ -207,6 +213,11 @@ class PaperSettings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         learned = self.generator.backend == "seq2seq"
+        if learned and not self.of_corpus:
+            raise ValueError(
+                f"contexts.selection {self.contexts.selection} asks a language model: set "
+                "generator.backend: causal-lm, and generator.model"
+            )
         if learned and self.fits.pmi and not self.generator.drop_neighbor:
             raise ValueError(
                 "fits.pmi subtracts likelihoods without a neighbor, which training never saw where "
@@ -214,6 +225,11 @@ class PaperSettings(Section):
                 "false"
             )
         return self
+
+    @property
+    def of_corpus(self) -> bool:
+        """Whether contexts are places of the corpus."""
+        return self.contexts.selection not in ("direct", "sampled")
 
     def number_format(self, where: "torch.device") -> "torch.dtype":
         """Return the number format of large products on a device."""

@@ -10,24 +10,28 @@ from sentence_transformers import CrossEncoder
 from torch import Tensor, nn
 from torch.nn import functional
 
+from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.pretrained import PRETRAINED, build_pretrained
+from firth.encoders.words import WORDS, build_words
+from firth.evaluation.questions import QUESTIONS, build_questions, open_questions
 from firth.paper.harvest import HARVEST, ScoredPairs, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.scorer.blend import BLEND, build_blend
 from firth.text.types import Floats, Ints, TextPair
 from firth.train.distill import Plan, train_student
-from firth.train.loop import build_together, in_parts
+from firth.train.loop import build_together, first, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
 from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
 
-SURROGATE = Stage("paper/surrogate", 3, "torch", "firth paper build --to surrogate")
-_READS = {"transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
+SURROGATE = Stage("paper/surrogate", 4, "torch", "firth paper build --to surrogate")
+_READS = {"static": (WORDS, BLEND), "transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
 _PATIENCE = 1_000
 """Evaluations without a gain after which training stops: the paper trains to the end."""
 _BATCH = 128
@@ -45,8 +49,9 @@ def train_surrogate(
     """Distil the harvest of a run into a Transformer by the squared difference (§3.4).
 
     The stage is a folder that sentence-transformers opens. Its report has the squared error on dev
-    and test, that of a constant, and the rank correlation with Origin. A variant has another
-    `stage`.
+    and test, that of a constant, and the rank correlation with Origin, before and after. The start
+    is kept where no step agrees better with Origin on dev, or where the best one answers label-free
+    questions worse. A variant has another `stage`.
 
     Raises:
         MissingStageError: The run has no harvest, or lacks what the base is made from.
@@ -54,6 +59,8 @@ def train_surrogate(
     """
     chosen = settings or run.wing("paper", PaperSettings).surrogate
     inputs = PaperSettings(surrogate=chosen).inputs("surrogate")
+    run.manifest(HARVEST)
+    first(lambda: _prepare(run, chosen.base))
     if chosen.base not in _READS:
         inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
 
@@ -75,12 +82,22 @@ def train_surrogate(
                 student, pairs, chosen.calibration, plan.batch, plan.micro_batches, seed
             )
 
-        return train_student(seen, workspace, plan, start, objective, use=_USE if cross else "")
+        questions, use = open_questions(seen), _USE if cross else ""
+        return train_student(seen, workspace, plan, start, objective, questions, use)
 
-    reads = [HARVEST, *_READS.get(chosen.base, ())]
-    return build_together(
-        run, stage, fill, reads=reads, settings=["seed", "encoder"], inputs=inputs
-    )
+    reads = [HARVEST, QUESTIONS, *_READS.get(chosen.base, ())]
+    paths = ["seed", "encoder", *(["corpus", "scorer", "static"] if BLEND in reads else [])]
+    inputs |= {"corpus": Corpus.open(run).digest}
+    return build_together(run, stage, fill, reads=reads, settings=paths, inputs=inputs)
+
+
+def _prepare(run: Run, base: str) -> None:
+    """Build what the start of a Surrogate reads, and the questions that it must not lose on."""
+    build_questions(run)
+    if base == "static":
+        build_words(run)
+        build_pretrained(run)
+        build_blend(run)
 
 
 def open_pairs(run: Run, most: int | None) -> dict[str, ScoredPairs]:
@@ -125,6 +142,11 @@ class PairEncoder:
 def open_pair_encoder(run: Run, settings: DistillSettings, folder: Path) -> PairEncoder:
     """Return a cross-encoder before training; `InputError` where the base is none."""
     base = settings.base
+    if base == "static":
+        raise InputError(
+            "paper.surrogate.base is static, and word vectors make no cross-encoder; expected "
+            "transformer, or the name of an encoder"
+        )
     if base == "transformer":
         write_transformer(run, settings, folder)
         base = str(folder)

@@ -40,16 +40,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.types import Floats, Ints
-from firth.train.loop import (
-    Best,
-    Schedule,
-    agreed,
-    build_together,
-    first,
-    in_parts,
-    rank,
-    train,
-)
+from firth.train.loop import Best, Schedule, agreed, build_together, first, in_parts, rank, train
 
 HISTORY, FIGURES = "history.json", "figures.json"
 ADDITIVE = (

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
@@ -31,16 +32,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Ints, ranges
-from firth.train.loop import (
-    Best,
-    History,
-    Schedule,
-    agreed,
-    build_together,
-    first,
-    rank,
-    train,
-)
+from firth.train.loop import Best, History, Schedule, agreed, build_together, first, rank, train
 
 GENERATOR = Stage("paper/generator", 3, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
@@ -89,10 +81,8 @@ def open_generator(run: Run) -> Generator:
     where = device()
     dtype = settings.number_format(where)
     if stored["backend"] == "causal-lm":
-        files = PretrainedFiles.find(stored["model"])
-        files.check(stored["files"])
         limits = {"max_tokens": stored["max_tokens"], "window": settings.window}
-        return CausalLM(*open_causal_lm(files, dtype, where), **limits, batch_tokens=batch_tokens)
+        return CausalLM(*open_adopted(run), **limits, batch_tokens=batch_tokens)
     models: dict[Role, ContextTransformer] = {}
     shape = Shape(**stored["shape"])
     if shape.window != settings.window:
@@ -108,6 +98,20 @@ def open_generator(run: Run) -> Generator:
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     tokenizer.encode_special_tokens = True
     return Seq2Seq(models, tokenizer, batch_tokens=batch_tokens)
+
+
+def open_adopted(run: Run) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Open the language model that is the generator of a run, and its tokenizer.
+
+    Raises:
+        MissingStageError: The stage is not built.
+        InputError: The model is missing, has changed, or cannot be loaded.
+    """
+    stored, where = read_json(run.folder(GENERATOR) / CONFIG), device()
+    files = PretrainedFiles.find(stored["model"])
+    files.check(stored["files"])
+    dtype = run.wing("paper", PaperSettings).number_format(where)
+    return open_causal_lm(files, dtype, where)
 
 
 def _adopt(files: PretrainedFiles, settings: PaperSettings, workspace: Path) -> Mapping[str, Any]:
@@ -192,9 +196,7 @@ class _Training:
             "held_out": held_out_losses(generator, self.held_out),
         }
 
-    def _trained(
-        self, name: str, roles: Sequence[Role]
-    ) -> tuple[ContextTransformer, History, int]:
+    def _trained(self, name: str, roles: Sequence[Role]) -> tuple[ContextTransformer, History, int]:
         """Return a model with its best weights, its history, and the step of these weights."""
         config = self.config
         torch.manual_seed(derive_seed(self.seed, "generator", name, "start"))

@@ -94,7 +94,7 @@ class Fits:
         build_fits(varied, name, rated.data.pairs)
         self.profiles: list[PairProfile] = read_fits(varied, name)
         self.rated, self.origin, self.size = rated, Origin.open(varied), contexts
-        self.weights: Weights = paper.fits.weights
+        self.weights: Weights = self.origin.weights
 
     def kept(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
         """Return the contexts of each pair, chosen by some weights."""
@@ -294,8 +294,11 @@ def structures(request: Request) -> Findings:
     """Measure a Siamese Surrogate and a cross-encoder that learned from the same pairs (5.6)."""
     rated, cells, results = Rated.of(request), [], {}
     figures = published("sun", "structures")
+    base = request.run.wing("paper", PaperSettings).surrogate.base
+    if base == "static":  # Word vectors make no cross-encoder.
+        base = "transformer"
     for row, structure in (("Siamese", "siamese"), ("cross-encoder", "cross-encoder")):
-        given, name = {"structure": structure}, f"structure/{structure}"
+        given, name = {"structure": structure, "base": base}, f"structure/{structure}"
         results[row], agreement = _surrogate(request, rated, given, name)
         cells.append(Cell(row, STSB, rated.spearman(results[row]), figures[row]))
         cells.append(Cell(row, "with Origin", agreement))
@@ -331,8 +334,9 @@ def _notes(request: Request, contexts: int) -> list[str]:
     values = ", ".join(f"{value:g}" for value in paper.fits.weights.model_dump().values())
     kind = "mutual information" if paper.fits.pmi else "likelihoods"
     return [
-        f"Eq. 4 as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values}, "
-        f"{kind} by {paper.generator.backend}. The paper's corpus has 100 billion tokens."
+        f"Eq. 4 as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values} "
+        f"of terms of equal deviation, {kind} by {paper.generator.backend}. The paper's corpus has "
+        "100 billion tokens."
     ]
 
 
