@@ -76,7 +76,7 @@ class Reader:
         """Return the tokens of T of a sentence, which is cut at the limit; "" gives T()."""
         if text:
             kept = self._tokenizer(_ended(text), add_special_tokens=False)["input_ids"]
-            text = self._tokenizer.decode(kept[: self._max])
+            text = str(self._tokenizer.decode(kept[: self._max]))
         return [self.start, *self.tokens(PROMPT.format(text))]
 
     def scores(

@@ -72,6 +72,29 @@ def measure(
     show(result.as_dict(), as_json, result.text())
 
 
+@app.command("sets")
+def convert(
+    downloads: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder with the unpacked downloads.")
+    ],
+    data_dir: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder that gets one sub-folder per set.")
+    ],
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make evaluation sets of files as their authors publish them, for --data-dir.
+
+    Known are STS 2012 to 2016, STS benchmark, SICK, STR-2021, AFS, SNLI, MNLI and MRPC.
+    """
+    from firth.reproduce.downloads import convert_downloads
+
+    counts = convert_downloads(downloads, data_dir, force)
+    rows = [["set", "rows"], *([name, f"{count:,}"] for name, count in counts.items())]
+    show(counts, as_json, table(rows))
+
+
 @app.command("baseline")
 def train(
     name: Annotated[str, typer.Argument(help="As `firth reproduce list` names it.")],
