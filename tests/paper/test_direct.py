@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from firth.paper.direct import PROMPT, Direct, Reader, Sampled
-from firth.paper.settings import PaperSettings
 from firth.run.errors import ConfigError
 from firth.run.run import Run
 
@@ -80,6 +79,5 @@ def test_sampled_contexts(reader: Reader) -> None:
 
 
 def test_a_trained_generator_is_refused(fresh: Callable[..., Run]) -> None:
-    run = fresh(contexts={"selection": "direct"})
     with pytest.raises(ConfigError, match="causal-lm"):
-        run.wing("paper", PaperSettings)
+        fresh(contexts={"selection": "direct"})
