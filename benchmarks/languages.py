@@ -25,7 +25,7 @@ from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
 from firth.evaluation.questions import build_questions
 from firth.model import open_scorer
-from firth.pipeline import build_encoder
+from firth.pipeline.stages import build_encoder
 from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import Settings

@@ -27,7 +27,7 @@ SEED = int(os.environ.get("FIRTH_SEED", "1"))
 KILLS = int(os.environ.get("FIRTH_KILLS", "15"))
 CHILD = """
 import os, sys
-import firth.cli.main, firth.evaluation.evaluate, firth.pipeline, firth.search.clean
+import firth.cli.main, firth.evaluation.evaluate, firth.pipeline.stages, firth.search.clean
 import firth.search.documents, firth.search.vectors
 if "train" in sys.argv:
     import sentence_transformers

@@ -17,7 +17,8 @@ from firth.encoders.encoder import Encoder
 from firth.encoders.pretrained import open_encoder
 from firth.encoders.static import ENCODER
 from firth.evaluation.baselines import PREFIX, open_baseline
-from firth.pipeline import Built, bring_up_to_date
+from firth.pipeline.built import Built
+from firth.pipeline.stages import bring_up_to_date
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import CONFIG, Run
@@ -172,7 +173,7 @@ class Model:
 
         The models stay as they are. `build` learns from the new documents.
         """
-        from firth.pipeline import add_documents
+        from firth.pipeline.stages import add_documents
 
         summary = add_documents(self.run, documents)
         self._forget()

@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 from tests.conftest import TOY_SETTINGS, toy_documents
 
-from firth import pipeline
 from firth.evaluation.compare import Answers, compare_answers
 from firth.evaluation.questions import Question, QuestionType
 from firth.model import load
+from firth.pipeline import estimate, stages
+from firth.pipeline.built import examples, verdict
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 
 
 def test_a_summary_names_what_to_do_next(toy_copy: Path) -> None:
     """The text has the counts; the commands name the run; JSON has the same."""
-    built = pipeline.bring_up_to_date(Run.open(toy_copy))
+    built = stages.bring_up_to_date(Run.open(toy_copy))
     assert f"Documents: {built.corpus.documents}" in built.text()
     assert all(str(toy_copy) in command for command in built.commands())
     assert built.as_dict()["next"] == list(built.commands())
-    [(one, two)] = pipeline.examples(Run.open(toy_copy))
+    [(one, two)] = examples(Run.open(toy_copy))
     assert one in built.text()
     assert one != two
-    three = pipeline.examples(Run.open(toy_copy), 3)
+    three = examples(Run.open(toy_copy), 3)
     assert three[0] == (one, two)
     assert len({text for pair in three for text in pair}) == 6
 
@@ -39,7 +40,7 @@ def test_a_verdict_names_what_was_asked(count: int) -> None:
     ]
     given = {name: Answers(questions, np.full(2 * count, share))
              for name, share in (("n-grams", 0.5), ("scorer", 0.7))}  # fmt: skip
-    said = pipeline.verdict(compare_answers(given))
+    said = verdict(compare_answers(given))
     assert "n-grams 50.0" in said
     assert "Asked: which sentence follows, which sentence is from the same document" in said
     assert f"({2 * count} questions about 12 held-out documents)" in said
@@ -48,10 +49,10 @@ def test_a_verdict_names_what_was_asked(count: int) -> None:
 def test_status_shows_what_is_older_than_the_documents(toy_copy: Path) -> None:
     """After documents were added, models are older; a build makes them new."""
     run = Run.open(toy_copy)
-    assert set(pipeline.status(run).stages.values()) == {"built"}
-    assert not pipeline.status(run).next
+    assert set(stages.status(run).stages.values()) == {"built"}
+    assert not stages.status(run).next
     load(toy_copy).add(toy_documents(44)[40:])
-    status = pipeline.status(run)
+    status = stages.status(run)
     assert status.stages["words"] == "older than the documents"
     assert status.documents == 44
     assert status.newer > 0
@@ -63,12 +64,12 @@ def test_status_shows_what_is_older_than_the_documents(toy_copy: Path) -> None:
 def test_verify_names_what_is_damaged(toy_copy: Path) -> None:
     """One changed byte of one file is found, and nothing else is blamed."""
     run = Run.open(toy_copy)
-    assert not any(pipeline.verify(run).values())
+    assert not any(stages.verify(run).values())
     victim = next(path for path in (toy_copy / "words").iterdir() if path.suffix == ".safetensors")
     content = bytearray(victim.read_bytes())
     content[-1] ^= 1
     victim.write_bytes(content)
-    problems = {part: lines for part, lines in pipeline.verify(run).items() if lines}
+    problems = {part: lines for part, lines in stages.verify(run).items() if lines}
     assert list(problems) == ["words"]
     assert victim.name in problems["words"][0]
 
@@ -79,7 +80,7 @@ def test_models_that_do_not_exist_stop_a_build_before_it_begins(tmp_path: Path) 
         {"encoder": {"model": "./none"}, "search": {"encoder": "./nowhere"}}
     )
     with pytest.raises(ConfigError) as caught:
-        pipeline.bring_up_to_date(run, toy_documents(4))
+        stages.bring_up_to_date(run, toy_documents(4))
     assert len(caught.value.problems) == 2
     assert not (tmp_path / "run").exists()
 
@@ -88,9 +89,9 @@ def test_an_estimate_needs_enough_text(tmp_path: Path, monkeypatch: pytest.Monke
     """A few texts are refused with their number; more give a prediction that is positive."""
     run = Run(tmp_path / "run", Run.create(tmp_path / "other").settings).changed(TOY_SETTINGS)
     with pytest.raises(InputError, match="needs"):
-        pipeline.estimate(run, toy_documents(4))
-    monkeypatch.setattr(pipeline, "_PROBE_WORDS", 1_000)
-    predicted = pipeline.estimate(run, toy_documents(60))
+        estimate.estimate(run, toy_documents(4))
+    monkeypatch.setattr(estimate, "_PROBE_WORDS", 1_000)
+    predicted = estimate.estimate(run, toy_documents(60))
     assert predicted.words > predicted.probe_words > 0
     assert min(predicted.seconds, predicted.peak_mib, predicted.disk_mib) > 0
     assert not (tmp_path / "run").exists()

@@ -54,7 +54,8 @@ def build(
 
     What is up to date is not built again. An interrupted build is continued by the same command.
     """
-    from firth import pipeline
+    from firth.pipeline.estimate import estimate as estimated
+    from firth.pipeline.stages import bring_up_to_date
     from firth.run.run import opened_with
 
     folder = run_folder(run)
@@ -63,10 +64,10 @@ def build(
     if encoder is not None:
         opened = opened.changed({"encoder": {"model": encoder}})
     if estimate:
-        predicted = pipeline.estimate(opened, documents)
+        predicted = estimated(opened, documents)
         show(predicted, as_json, predicted.text())
         return
-    built = pipeline.bring_up_to_date(opened, documents, executor_of(workers, ray))
+    built = bring_up_to_date(opened, documents, executor_of(workers, ray))
     show(built.as_dict(), as_json, built.text())
 
 
@@ -107,7 +108,7 @@ def remove(
 
 def status(run: RunFolder = None, as_json: AsJson = False) -> None:
     """Show the documents of a run, which parts are built, and what to run next."""
-    from firth.pipeline import status as status_of
+    from firth.pipeline.stages import status as status_of
     from firth.run.run import Run
 
     found = status_of(Run.open(run_folder(run)))
@@ -116,7 +117,7 @@ def status(run: RunFolder = None, as_json: AsJson = False) -> None:
 
 def verify(run: RunFolder = None, as_json: AsJson = False) -> None:
     """Read every byte of a run and compare it with what was written."""
-    from firth.pipeline import verify as verify_run
+    from firth.pipeline.stages import verify as verify_run
     from firth.run.run import Run
 
     problems = verify_run(Run.open(run_folder(run)))

@@ -8,7 +8,8 @@ from typing import Any
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.compare import Comparison
-from firth.pipeline import compare_with_baseline, examples, status, verdict
+from firth.pipeline.built import compare_with_baseline, examples, verdict
+from firth.pipeline.stages import status
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run

@@ -14,7 +14,8 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
 from firth.evaluation.compare import Comparison
 from firth.model import Model
-from firth.pipeline import compare_with_baseline, examples, status, verdict
+from firth.pipeline.built import compare_with_baseline, examples, verdict
+from firth.pipeline.stages import status
 from firth.run.run import Run
 from firth.scorer import render
 from firth.serve import schemas

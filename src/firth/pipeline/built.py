@@ -1,0 +1,173 @@
+"""What is said of a run that is up to date: what it learned, examples, and what to do next."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from firth.corpus.build import CorpusSummary
+from firth.corpus.corpus import Corpus
+from firth.encoders.static import ENCODER, StaticEncoder
+from firth.evaluation.baselines import open_baseline
+from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
+from firth.evaluation.questions import QUESTIONS, QuestionType
+from firth.run.console import plural, silenced, wrapped
+from firth.run.errors import InputError
+from firth.run.run import Run
+from firth.scorer.scorer import Scorer
+from firth.search.calibration import Calibration
+from firth.text.types import CosineScorer, PairScorer
+
+FALSE_MATCH_RATE = 0.01
+"""Share of random pairs that reach the threshold which a summary names."""
+_EXAMPLE_WORDS, _EXAMPLE_CHARACTERS, _EXAMPLE_COSINE = (6, 14), 70, 0.8
+_ALIKE, _FORMULA = 0.5, 4
+_ASKED = {
+    QuestionType.NEXT.value: "which sentence follows",
+    QuestionType.TITLE.value: "which text has a title",
+    QuestionType.DOCUMENT.value: "which sentence is from the same document",
+}
+_SEEN = 2_000
+
+
+@dataclass(frozen=True)
+class Built:
+    """A run that is up to date, and what is worth knowing about it.
+
+    `stages` says whether this call built each. The comparison on held-out documents is None where
+    these give no questions. `threshold` is the cosine that one random pair in a hundred reaches,
+    and `examples` are similar sentences of different documents, a pair or none.
+    """
+
+    run: Run
+    corpus: CorpusSummary
+    stages: Mapping[str, bool]
+    seconds: float
+    comparison: Comparison | None
+    threshold: float | None
+    examples: Sequence[tuple[str, str]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with suggested commands."""
+        return {
+            "run": str(self.run.path),
+            "corpus": asdict(self.corpus),
+            "stages": dict(self.stages),
+            "seconds": round(self.seconds, 2),
+            "comparison": self.comparison and self.comparison.as_dict(),
+            "threshold": self.threshold,
+            "next": list(self.commands()),
+        }
+
+    def commands(self) -> tuple[str, ...]:
+        """Return commands to run next, with sentences of the corpus."""
+        run = f"--run {shlex.quote(str(self.run.path))}"
+        commands = [f"firth duplicates {run}", f"firth report {run}"]
+        for pair in self.examples[:1]:
+            one, two = map(shlex.quote, pair)
+            commands[:0] = [f"firth search {one} {run}", f"firth explain {one} {two} {run}"]
+        return tuple(commands)
+
+    def text(self) -> str:
+        """Return all of it in sentences."""
+        lines = [f"Verdict: {verdict(self.comparison)}", self.corpus.text()]
+        done = [name for name, is_new in self.stages.items() if is_new]
+        if done:
+            lines.append(f"Built in {self.seconds:,.0f} s: {', '.join(done)}.")
+        else:
+            lines.append("Everything was up to date.")
+        if self.threshold is not None:
+            lines.append(
+                f"Scores: {FALSE_MATCH_RATE:.0%} of random sentence pairs have a cosine of "
+                f"{self.threshold:.2f} or more."
+            )
+        folder = str(self.run.path / ENCODER.name)
+        lines.append(f"Encoder: SentenceTransformer({folder!r}) opens it.")
+        return "\n".join([*map(wrapped, lines), "", "Next:", *(f"  {c}" for c in self.commands())])
+
+
+def compare_with_baseline(run: Run) -> Comparison | None:
+    """Compare the scorer and the encoder of a run with n-grams of stems, without labels."""
+    if not sum(run.manifest(QUESTIONS).summary.get("questions", {}).values()):
+        return None
+    encoder = StaticEncoder.open(run.folder(ENCODER))
+    scorers: dict[str, PairScorer] = {
+        "n-grams": open_baseline("ngrams", run),
+        "scorer": Scorer.open(run),
+        "encoder": CosineScorer("encoder", encoder.encode),
+    }
+    with suppress(InputError), silenced():
+        return compare_models(scorers, run)
+    return None
+
+
+def verdict(comparison: Comparison | None) -> str:
+    """Say how the scorer of a run does on held-out documents, by which measure, and what to do."""
+    if comparison is None or comparison.accuracies["scorer"][MEAN].value is None:
+        asked = max(comparison.questions.values()) if comparison else 0
+        return (
+            f"not measured: the held-out documents give {plural(asked, 'question')}, and "
+            f"{FEWEST_QUESTIONS} are needed. Add documents, or use a pretrained encoder: "
+            "firth build --encoder NAME."
+        )
+    every = {kind: one for kind, one in comparison.accuracies["scorer"].items() if kind != MEAN}
+    # Where no type has enough questions, the mean is over all of them.
+    asked_of = [kind for kind, one in every.items() if one.value is not None] or [*every]
+    kinds = [_ASKED[kind] for kind in asked_of]
+    figures = ", ".join(f"{name} {one[MEAN]}" for name, one in comparison.accuracies.items())
+    gain = comparison.differences["scorer"][MEAN]
+    if gain.sign > 0:
+        said = "the scorer learned something from this text"
+    elif gain.sign < 0:
+        said = "n-grams of stems do better than what was learned"
+    elif gain.low is None:
+        said = "too few documents to say whether anything was learned"
+    else:
+        said = "no difference from n-grams of stems that is certain"
+    advice = "" if gain.sign > 0 else " More text or a pretrained encoder may: --encoder NAME."
+    return (
+        f"{said}. Right candidates that score above wrong ones, in %, chance 50: {figures}. "
+        f"Asked: {', '.join(kinds)} ({plural(comparison.questions[MEAN], 'question')} about "
+        f"{plural(comparison.documents[MEAN], 'held-out document')}).{advice}"
+    )
+
+
+def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
+    """Return pairs of short sentences of different documents that are similar, or fewer."""
+    corpus = Corpus.open(run)
+    low, high = _EXAMPLE_WORDS
+    counts = corpus.word_counts
+    short = ((low <= counts) & (counts <= high)).nonzero()[0]
+    chosen = short[:: len(short) // _SEEN + 1]
+    # An apostrophe would need two levels of quotes in the commands.
+    known = [
+        (text, home)
+        for text, home in zip(corpus.texts(chosen), corpus.document_of(chosen), strict=True)
+        if len(text) <= _EXAMPLE_CHARACTERS and text[-1:] in ".。।" and "'" not in text
+    ]
+    if not known or not run.has(ENCODER):
+        return []
+    texts, homes = zip(*known, strict=True)
+    vectors = StaticEncoder.open(run.folder(ENCODER)).encode(texts)
+    cosines = vectors @ vectors.T
+    alike = (cosines > _ALIKE).sum(axis=1)
+    is_formula = alike > _FORMULA * np.median(alike)  # as greetings
+    cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
+    cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
+    pairs: list[tuple[str, str]] = []
+    while len(pairs) < most and (best := cosines.max()) > 0:
+        one, two = np.argwhere(cosines == best)[0]
+        pairs.append((texts[one], texts[two]))
+        cosines[[one, two]] = cosines[:, [one, two]] = -1.0
+    return pairs
+
+
+def usual_threshold(run: Run) -> float | None:
+    """Return the cosine that `FALSE_MATCH_RATE` of random pairs reach; None without calibration."""
+    calibration = Calibration.current(run)
+    with suppress(InputError):
+        return calibration.threshold(FALSE_MATCH_RATE) if calibration else None
+    return None

@@ -1,0 +1,84 @@
+"""What a build would cost, by two small builds of a sample of its documents."""
+
+import resource
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from firth.corpus.document import Document
+from firth.corpus.read import read_documents
+from firth.pipeline.stages import bring_up_to_date
+from firth.run.console import plural, silenced, wrapped
+from firth.run.errors import InputError
+from firth.run.run import Run
+
+_PROBE_WORDS = 100_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a build would cost, by a line through a probe of so many words of its documents."""
+
+    words: int
+    probe_words: int
+    seconds: float
+    peak_mib: float
+    disk_mib: float
+
+    def text(self) -> str:
+        """Return the prediction in a sentence."""
+        return wrapped(
+            f"A build of about {self.words:,} words takes about {self.seconds:,.0f} s of processor "
+            f"time, {self.peak_mib:,.0f} MiB of memory and {self.disk_mib:,.0f} MiB on disk. This "
+            f"is a line through builds of {self.probe_words // 2:,} and {self.probe_words:,} words."
+        )
+
+
+def estimate(run: Run, documents: Any) -> Estimate:
+    """Predict the cost of a build from two small builds of a sample of its documents."""
+    texts, words = _sample(run, documents or run.settings.corpus.inputs)
+    counts = [len(one.text.split()) for one in texts]
+    if sum(counts) < _PROBE_WORDS // 2 or len(texts) < 4:
+        raise InputError(
+            f"firth build --estimate needs {_PROBE_WORDS // 2:,} words in 4 documents at least; "
+            f"got {sum(counts):,} words in {plural(len(texts), 'document')}. Build them: at this "
+            "size it takes seconds"
+        )
+    sizes, costs = [], []
+    with tempfile.TemporaryDirectory(prefix="firth-estimate-") as folder, silenced():
+        for name, share in (("half", 0.5), ("whole", 1.0)):
+            some = texts[: max(2, int(share * len(texts)))]
+            probe = Run(Path(folder) / name, run.settings)
+            began = process_time()
+            bring_up_to_date(probe, some)
+            seconds = process_time() - began
+            disk = sum(p.stat().st_size for p in probe.path.rglob("*") if p.is_file()) / 2**20
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+            sizes.append(sum(counts[: len(some)]))
+            costs.append((seconds, peak, disk))
+    (low, high), factor = sizes, words - sizes[1]
+
+    def along(half: float, whole: float) -> float:
+        return max(whole, whole + (whole - half) / max(1, high - low) * factor)
+
+    predicted = [along(half, whole) for half, whole in zip(*costs, strict=True)]
+    return Estimate(words, high, *predicted)
+
+
+def _sample(run: Run, documents: Any) -> tuple[list[Document], int]:
+    """Return evenly spread documents of about `_PROBE_WORDS` words, and the words of all."""
+    sample: list[tuple[Document, int]] = []
+    every, words, kept = 1, 0, 0
+    items = read_documents(documents, run.settings.corpus, run.path)
+    for number, one in enumerate(item for item in items if isinstance(item, Document)):
+        count = len(one.text.split())
+        words += count
+        if number % every == 0:
+            sample.append((one, count))
+            kept += count
+        if kept > 2 * _PROBE_WORDS:
+            sample, every = sample[::2], 2 * every
+            kept = sum(count for _, count in sample)
+    return [one for one, _ in sample], words

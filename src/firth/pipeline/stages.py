@@ -1,0 +1,192 @@
+"""The stages of a run in order: bring them up to date, and see which are."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from firth.corpus import build as corpus_build
+from firth.corpus.build import CorpusSummary
+from firth.corpus.corpus import Corpus
+from firth.corpus.read import input_names
+from firth.corpus.store import FILE, damage
+from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.pretrained import PRETRAINED, build_pretrained, tuning_of
+from firth.encoders.static import ENCODER, build_static
+from firth.encoders.words import WORDS, WordSpace, build_words
+from firth.evaluation.questions import QUESTIONS, build_questions
+from firth.pipeline.built import Built, compare_with_baseline, examples, usual_threshold
+from firth.run.console import note, plural, table
+from firth.run.errors import ConfigError, FirthError, require
+from firth.run.executor import Executor, Local
+from firth.run.run import Run
+from firth.run.stage import Outcome, Stage
+from firth.scorer.blend import BLEND, Blend, build_blend
+from firth.scorer.contexts import CONTEXTS, build_contexts
+from firth.search.calibrate import build_calibration
+from firth.search.calibration import CALIBRATION
+from firth.search.index import INDEX, build_added, build_index
+
+
+def build_encoder(run: Run) -> Outcome:
+    """Write the static encoder of a run: learned word vectors and character n-grams."""
+    settings = ["corpus", "scorer", "seed", "static"]
+    inputs = {"corpus": Corpus.open(run).digest}
+    reads = [WORDS, BLEND]
+    return run.build(ENCODER, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
+
+
+def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
+    blend = Blend.of(run)
+    space = blend.known(WordSpace.load(run.folder(WORDS)))
+    return build_static(run, space, blend.spelling_weight, workspace)
+
+
+def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome | None]]:
+    """Return the stages of a run in the order in which they are built, and what builds each."""
+    return {
+        WORDS: lambda: build_words(run),
+        QUESTIONS: lambda: build_questions(run),
+        PRETRAINED: lambda: build_pretrained(run, tuning_of(run)),
+        BLEND: lambda: build_blend(run),
+        CONTEXTS: lambda: build_contexts(run),
+        ENCODER: lambda: build_encoder(run),
+        INDEX: lambda: build_index(run, executor),
+        CALIBRATION: lambda: build_calibration(run),
+    }
+
+
+def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None = None) -> Built:
+    """Read documents and build every stage that is missing or out of date.
+
+    The run need not exist. Without documents, the inputs of its settings are read again, or the
+    documents that it has are kept. Errors are those of `firth.build`.
+    """
+    check_settings(run)
+    executor, start = executor or Local(), perf_counter()
+    names = input_names(documents)
+    if names is not None:
+        run = run.changed({"corpus": {"inputs": names}})
+    elif documents is None and run.settings.corpus.inputs:
+        documents = run.settings.corpus.inputs
+    with run.locked():
+        if documents is None:
+            corpus = corpus_build.summarize(run)
+        else:
+            corpus = corpus_build.build_corpus(run, documents, executor)
+        built = {}
+        for stage, build in stages(run, executor).items():
+            began = perf_counter()
+            outcome = build()
+            if outcome is None:
+                continue
+            built[stage.name] = not outcome.reused
+            if not outcome.reused:
+                note(f"{stage.name}: built in {perf_counter() - began:.1f} s")
+        build_added(run, executor)
+    return Built(
+        run=run,
+        corpus=corpus,
+        stages=built,
+        seconds=perf_counter() - start,
+        comparison=compare_with_baseline(run),
+        threshold=usual_threshold(run),
+        examples=examples(run),
+    )
+
+
+def check_settings(run: Run) -> None:
+    """Look at everything that the settings name outside the run, before any work starts."""
+    problems = []
+    for name, model in (
+        ("encoder.model", run.settings.encoder.model),
+        ("search.encoder", run.settings.search.encoder),
+    ):
+        if model is not None:
+            try:
+                kind = PretrainedFiles.find(model).kind
+                if kind is ModelKind.ONNX:
+                    require("onnxruntime", "onnx", f"{model} ({kind.value})")
+                elif kind is not ModelKind.STATIC:
+                    require("torch", "torch", f"{model} ({kind.value})")
+            except FirthError as error:
+                problems.append(f"{name}: {error}")
+    if problems:
+        raise ConfigError(str(run.path), problems)
+
+
+def add_documents(run: Run, documents: Any) -> CorpusSummary:
+    """Add documents to a run, or replace those with the same id, and index them."""
+    with run.locked():
+        summary = corpus_build.add_documents(run, documents)
+        if run.has(INDEX):
+            build_added(run)
+    return summary
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a run has, and what to do next.
+
+    Attributes:
+        newer: Number of sentences that the models have not learned from; below 0 they learned from
+            sentences that are gone.
+        stages: Name of each stage → `built`, `missing` or `older than the documents`.
+    """
+
+    run: str
+    documents: int
+    sentences: int
+    held_out: int
+    newer: int
+    stages: Mapping[str, str]
+    next: str
+
+    def text(self) -> str:
+        """Return the documents, a table of the stages, and the next command."""
+        counts = (
+            f"{self.run}: {plural(self.documents, 'document')}, "
+            f"{plural(self.sentences, 'sentence')}; {plural(self.held_out, 'document')} held out"
+        )
+        if self.newer:
+            change = "newer than the models" if self.newer > 0 else "fewer than they learned from"
+            share = abs(self.newer) / max(1, self.sentences)
+            counts += f"\n{plural(abs(self.newer), 'sentence')} ({share:.0%}) {change}"
+        rows = [["stage", "state"], *([name, state] for name, state in self.stages.items())]
+        return "\n".join([counts, "", table(rows), *([f"Next: {self.next}"] if self.next else [])])
+
+
+def status(run: Run) -> Status:
+    """Return the state of a run."""
+    whole, learn = Corpus.open(run, "all"), Corpus.open(run)
+    states = {}
+    for stage in stages(run, Local()):
+        if stage is PRETRAINED and run.settings.encoder.model is None:
+            continue
+        states[stage.name] = "missing"
+        if run.has(stage):
+            digest = run.manifest(stage).inputs.get("corpus")
+            is_new = digest in (None, learn.digest, whole.digest)
+            held_out = stage is QUESTIONS
+            states[stage.name] = "built" if is_new or held_out else "older than the documents"
+    is_old = states[WORDS.name] == "older than the documents"
+    newer = 0
+    if is_old and run.has(INDEX):
+        newer = len(whole) - int(run.manifest(INDEX).summary["sentences"])
+    behind = any(state != "built" for state in states.values())
+    return Status(
+        str(run.path),
+        whole.n_documents,
+        len(whole),
+        whole.n_documents - learn.n_documents,
+        newer,
+        states,
+        f"firth build --run {shlex.quote(str(run.path))}" if behind else "",
+    )
+
+
+def verify(run: Run) -> dict[str, list[str]]:
+    """Read every byte of a run; return each part's problems, which are none where all is well."""
+    return {"corpus": damage(run.path / FILE), **run.verify()}
