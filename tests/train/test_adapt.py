@@ -15,7 +15,6 @@ from firth.encoders.pretrained import (
     RunEncoder,
     build_pretrained,
     open_encoder,
-    tuning_of,
 )
 from firth.evaluation.compare import choose
 from firth.run.errors import InputError
@@ -75,7 +74,7 @@ def test_a_language_model_is_tuned_as_the_encoder_of_the_run(
         adapt(run, str(tiny_llm), tmp_path / "out")
     plain = run.changed({"encoder": {"model": str(tiny_llm), "normalization_sentences": 30}})
     tuned = plain.changed({"adapt": {"layers": 1, "steps": 3, "max_tokens": 8}})
-    outcomes = [build_pretrained(tuned, tuning_of(tuned)) for _ in range(2)]
+    outcomes = [build_pretrained(tuned) for _ in range(2)]
     assert [outcome and outcome.reused for outcome in outcomes] == [False, True]
     opened = RunEncoder.open(tuned)
     assert opened.encoder.name == "tiny-llm, 1 layers tuned"

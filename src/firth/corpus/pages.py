@@ -1,39 +1,29 @@
 """Running text of pages: Markdown, HTML and PDF.
 
-A small file can ask a library for any memory or time: a megabyte of PDF unpacks to a gigabyte, tags
-nest a million deep, and a fault in such a library ends its process. So HTML and PDF are read in
+A megabyte of PDF unpacks to a gigabyte, and tags nest a million deep. So HTML and PDF are read in
 another process with limits, and a bad file costs nothing but itself.
 """
 
 import contextlib
 import functools
 import json
-import math
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from firth.corpus.document import Document, Item, Problem, Reason, checked, clean
 from firth.run.errors import InputError, first_line
+from firth.run.limits import command_of, limit
 
 MEMORY = 2 << 30
 """Bytes that an HTML file or a page of PDF may add to what the process holds."""
 SECONDS = 60
 """Processor seconds, likewise."""
 
-_PROGRAM = """
-import sys
-sys.path[:] = {path!r}
-from firth.corpus.pages import answer
-answer({memory}, {seconds})
-"""
 _DROPPED = [
     "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "table",
     "pre", "svg", "head",
@@ -160,7 +150,7 @@ def _ask(kind: str, value: str) -> Iterator[Any]:
 
 def _start() -> "subprocess.Popen[str]":
     process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM.format(path=sys.path, memory=MEMORY, seconds=SECONDS)],
+        command_of(__name__, answer.__name__, MEMORY, SECONDS),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -188,7 +178,7 @@ def _why(code: int) -> str:
 # --- In the other process ----------------------------------------------------------------------
 
 
-def answer(memory: int, seconds: int) -> None:
+def answer(memory: str, seconds: str) -> None:
     """Answer what is asked on standard input, line by line; this is the other process."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", buffering=1)
     os.dup2(2, 1)  # What a library prints is no answer.
@@ -198,27 +188,11 @@ def answer(memory: int, seconds: int) -> None:
         # Lazily: the limits are set before anything is read.
         pieces: Iterator[Any] = map(_html_text, [value]) if kind == "html" else _pdf_answers(value)
         while True:
-            _limit(memory, seconds)
+            limit(int(memory), int(seconds))
             piece = next(pieces, None)
             answers.write(json.dumps(piece) + "\n")
             if piece is None:
                 break
-
-
-def _limit(memory: int, seconds: int) -> None:
-    """Let what follows use so much more than what was used until here."""
-    size = None
-    with contextlib.suppress(OSError):
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: math.ceil(time.process_time()) + seconds,
-    }
-    if size is not None:
-        limits[resource.RLIMIT_AS] = size + memory
-    for what, most in limits.items():
-        with contextlib.suppress(OSError, ValueError):  # A lower limit holds already.
-            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 
 
 def _html_text(page: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ The weights of a pretrained model stay where they are. The stage keeps the finge
 files, statistics of its dimensions over sentences of the corpus, and the weights that were tuned.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -15,11 +16,13 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import Encoder, Normalized, PretrainedEncoder, StatesOfWords, WordStates
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.probe import probe
+from firth.encoders.probe import REFUSED, probe
 from firth.encoders.static import StaticEncoder
 from firth.encoders.words import WORDS, BagEncoder, WordSpace
-from firth.run.errors import InputError
+from firth.run.console import complain
+from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import read_arrays, read_json, remove_tree, write_arrays, write_json
+from firth.run.limits import limit
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
@@ -48,6 +51,8 @@ class Tuning:
 
 
 _RECORD, _STATISTICS, _TUNED = "encoder.json", "statistics.safetensors", "tuned.safetensors"
+_TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
+"""What a model encodes when it is tried."""
 _READ = ("max_tokens", "pooling", "prompt")
 """Settings with which the encoder is opened again."""
 
@@ -72,6 +77,16 @@ def open_encoder(
     from firth.encoders.transformer import TransformerEncoder
 
     return TransformerEncoder(place, settings.pooling)
+
+
+def try_model(model: str, settings: str, memory: str, seconds: str) -> None:
+    """Open a model and encode texts with it in this process, which is then ended (`probe`)."""
+    limit(int(memory), int(seconds))
+    try:
+        open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
+    except BaseException as error:  # noqa: BLE001
+        complain(f"{type(error).__name__}: {first_line(error)}")
+        sys.exit(REFUSED if isinstance(error, FirthError) else 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +150,10 @@ def tuning_of(run: Run) -> Tuning | None:
     return next(filter(None, found), None)
 
 
-def build_pretrained(run: Run, tuning: Tuning | None = None) -> Outcome | None:
+def build_pretrained(run: Run) -> Outcome | None:
     """Bring the stage up to date; where no model is set, remove an earlier one and return None.
 
-    `tuning` is for causal language models, which are no encoders before it.
+    A causal language model is tuned, because it is no encoder before that.
     """
     settings = run.settings.encoder
     if settings.model is None:
@@ -148,8 +163,7 @@ def build_pretrained(run: Run, tuning: Tuning | None = None) -> Outcome | None:
                 remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
         return None
     files = PretrainedFiles.find(settings.model)
-    if files.kind is not ModelKind.CAUSAL_LM:
-        tuning = None
+    tuning = tuning_of(run) if files.kind is ModelKind.CAUSAL_LM else None
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
         return _fill(handed, workspace, files, tuning.tune if tuning else None)

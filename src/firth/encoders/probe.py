@@ -5,16 +5,14 @@ passes is remembered by its fingerprint among the user's caches, so that it is o
 """
 
 import os
-import resource
 import subprocess
-import sys
 from contextlib import suppress
 
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.run.console import complain
-from firth.run.errors import FirthError, InputError, first_line
+from firth.run.errors import InputError
 from firth.run.executor import DEVICE
 from firth.run.files import cache_folder
+from firth.run.limits import command_of
 from firth.run.settings import EncoderSettings
 
 PROBED = "FIRTH_PROBED"
@@ -23,9 +21,8 @@ _MEMORY, _MEMORY_A_BYTE = 4 << 30, 24
 """Bytes that any model gets, and for each byte of its weights: four bits become two float32."""
 _SECONDS, _SECONDS_A_GIGABYTE = 60, 120
 """Seconds of processor time. The wall-clock limit is four times as long, for slow disks."""
-_REFUSED = 3
-"""Status of the probe where firth refuses the model: its caller then refuses it too."""
-_TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
+REFUSED = 3
+"""Status of the process where firth refuses the model: its caller then refuses it too."""
 
 
 def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> None:
@@ -45,11 +42,13 @@ def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> No
     memory = _MEMORY + _MEMORY_A_BYTE * size
     seconds = _SECONDS + _SECONDS_A_GIGABYTE * size // (1 << 30)
     given = (settings or EncoderSettings()).model_dump_json()
-    command = [sys.executable, "-m", "firth.encoders.probe", place.model, given]
+    command = command_of(
+        "firth.encoders.pretrained", "try_model", place.model, given, memory, seconds
+    )
     environment = {**os.environ, PROBED: "1", DEVICE: "cpu", "CUDA_VISIBLE_DEVICES": ""}
     try:
         done = subprocess.run(
-            [*command, str(memory), str(seconds)], env=environment, timeout=4 * seconds,
+            command, env=environment, timeout=4 * seconds,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         status, said = done.returncode, done.stderr.decode(errors="replace").strip()
@@ -61,7 +60,7 @@ def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> No
             f"memory or {seconds} s, and its files have {size >> 20:,} MB. Expected a model that "
             "needs what its size explains"
         )
-    if status == _REFUSED:
+    if status == REFUSED:
         return
     if status:
         what = (said.splitlines() or ["no message"])[-1]
@@ -70,25 +69,3 @@ def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> No
         with suppress(OSError):
             passed.parent.mkdir(parents=True, exist_ok=True)
             passed.touch()
-
-
-def _main(model: str, settings: str, memory: str, seconds: str) -> None:
-    """Open the model in this process."""
-    for kind, most in (
-        (resource.RLIMIT_DATA, int(memory)),
-        (resource.RLIMIT_CPU, int(seconds)),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        with suppress(OSError, ValueError):  # The user's own limit may be lower.
-            resource.setrlimit(kind, (most, most))
-    from firth.encoders.pretrained import open_encoder
-
-    try:
-        open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
-    except BaseException as error:  # noqa: BLE001
-        complain(f"{type(error).__name__}: {first_line(error)}")
-        sys.exit(_REFUSED if isinstance(error, FirthError) else 1)
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

@@ -13,7 +13,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.read import input_names
 from firth.corpus.store import FILE, damage
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, build_pretrained, tuning_of
+from firth.encoders.pretrained import PRETRAINED, build_pretrained
 from firth.encoders.static import ENCODER, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.questions import QUESTIONS, build_questions
@@ -49,7 +49,7 @@ def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome 
     return {
         WORDS: lambda: build_words(run),
         QUESTIONS: lambda: build_questions(run),
-        PRETRAINED: lambda: build_pretrained(run, tuning_of(run)),
+        PRETRAINED: lambda: build_pretrained(run),
         BLEND: lambda: build_blend(run),
         CONTEXTS: lambda: build_contexts(run),
         ENCODER: lambda: build_encoder(run),

@@ -25,7 +25,7 @@ from firth.corpus.corpus import Corpus, stand_alone
 from firth.encoders.encoder import Normalized, normalize
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.language_model import LanguageModelEncoder, upper_layers
-from firth.encoders.pretrained import NORMALIZATIONS, Normalization, sample_sentences
+from firth.encoders.pretrained import NORMALIZATIONS, Normalization, Tuning, sample_sentences
 from firth.encoders.transformer import open_sentence_transformer
 from firth.evaluation.compare import Answers, answer_by_vectors, choose, compare_answers, texts_of
 from firth.evaluation.questions import QUESTIONS, build_questions, open_questions
@@ -102,13 +102,18 @@ def adapt(
     return TrainedFolder.open(out, outcome.reused)
 
 
+def tuning(run: Run) -> Tuning | None:
+    """Return how a language model is tuned on a run; None where `adapt.steps` is 0."""
+    is_tuned = run.wing("adapt", AdaptSettings).steps > 0
+    return Tuning(tune_language_model, ("adapt",)) if is_tuned else None
+
+
 def tune_language_model(
     run: Run, encoder: LanguageModelEncoder, scaled: Normalized, scratch: Path
 ) -> nn.ModuleList:
     """Tune the upper layers of a language model in place on a run's corpus, and return them.
 
-    It makes the model the encoder of the run (`firth.train.settings.tuning`). `scaled` is the same
-    model, standardized.
+    `scaled` is the same model, standardized.
     """
     settings = run.wing("adapt", AdaptSettings)
     mean, deviation = (torch.from_numpy(one).float() for one in (scaled.mean, scaled.deviation))

@@ -1,14 +1,10 @@
 """The settings of this wing: the sections `adapt` and `distill` of a run's settings."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from firth.run.settings import Count, Positive, Section
-
-if TYPE_CHECKING:
-    from firth.encoders.pretrained import Tuning
-    from firth.run.run import Run
 
 
 class AdaptSettings(Section):
@@ -58,17 +54,3 @@ class DistillSettings(Section):
     """Evaluations on held-out sentences without a gain after which training stops."""
     exclude: tuple[str, ...] = ()
     """Files of texts that no student may learn, such as evaluation sets."""
-
-
-def tuning(run: "Run") -> "Tuning | None":
-    """Return what tunes a language model on a run; None where `adapt.steps` is 0."""
-    if not run.wing("adapt", AdaptSettings).steps:
-        return None
-    from firth.encoders.pretrained import Tuning
-
-    def tune(*given: Any) -> Any:
-        from firth.train.adapt import tune_language_model
-
-        return tune_language_model(*given)
-
-    return Tuning(tune, ("adapt",))
