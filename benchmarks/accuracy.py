@@ -12,7 +12,7 @@ from pathlib import Path
 from time import process_time
 
 from figures import Cell, record
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
 from firth.evaluation.sets import load_sets

@@ -24,8 +24,8 @@ import Stemmer
 import firth
 from figures import Cell, record
 from firth.corpus.corpus import Corpus
+from firth.encoders.kinds import open_encoder
 from firth.encoders.packaged import packaged
-from firth.encoders.pretrained import open_encoder
 from firth.evaluation.baselines import open_baseline
 from firth.run.console import set_quiet
 from firth.run.run import Run

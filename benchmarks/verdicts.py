@@ -19,7 +19,7 @@ from scipy.stats import kendalltau
 from figures import record
 from firth.corpus.build import build_corpus
 from firth.corpus.tokenizer import build_tokenizer
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, accuracies_of, pairs_of

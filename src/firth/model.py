@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder
-from firth.encoders.pretrained import open_encoder
-from firth.encoders.static import ENCODER
+from firth.encoders.encoder import Encoder, UnitEncoder
+from firth.encoders.kinds import open_encoder
+from firth.encoders.pretrained import opened_with_encoder, with_encoder
+from firth.encoders.static import ENCODER, StaticEncoder
 from firth.evaluation.baselines import PREFIX, open_baseline
 from firth.pipeline.built import Built
 from firth.pipeline.stages import bring_up_to_date
@@ -63,9 +64,9 @@ class Model:
         return Scorer.open(self.run)
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> UnitEncoder:
         """The encoder that gives one vector a text; `save_encoder` copies it."""
-        return open_encoder(str(self.run.folder(ENCODER)))
+        return StaticEncoder.open(self.run.folder(ENCODER))
 
     @cached_property
     def calibration(self) -> "Calibration":
@@ -223,7 +224,7 @@ def build(
     documents: Any,
     run: str | Path,
     *,
-    encoder: str | None = None,
+    encoder: str | Encoder | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
     **sections: Mapping[str, Any],
@@ -236,8 +237,9 @@ def build(
         documents: Files, folders, globs or URIs; a list of texts; records with a field `text`; or
             a pandas or polars data frame.
         run: Folder of the run. It is made where it does not exist.
-        encoder: A pretrained encoder that the scorer uses: folder or name. By default the run
-            learns word vectors only.
+        encoder: A pretrained encoder that the scorer uses: a folder, name or address; or an object
+            with `encode`, such as a `SentenceTransformer`, which `load` is then given again. By
+            default the run learns word vectors only.
         seed: Seed of every random choice. By default 13.
         executor: What runs shards, such as `firth.run.executor.Processes(4)`.
         sections: Settings, such as `corpus={"language": "de"}`.
@@ -253,22 +255,30 @@ def build(
     folder = Path(run)
     opened = Run.open(folder) if (folder / CONFIG).is_file() else Run(folder, Settings())
     changes: dict[str, Any] = {name: dict(values) for name, values in sections.items()}
-    if encoder is not None:
+    if isinstance(encoder, str):
         changes["encoder"] = {**changes.get("encoder", {}), "model": encoder}
     if seed is not None:
         changes["seed"] = seed
     opened = opened.changed(changes)
+    if encoder is not None and not isinstance(encoder, str):
+        opened = with_encoder(opened, encoder)
     built = bring_up_to_date(opened, documents, executor or Local())
     return Model(built.run, built)
 
 
-def load(run: str | Path) -> Model:
+def load(run: str | Path, *, encoder: str | Encoder | None = None) -> Model:
     """Open the model of a run.
 
+    Args:
+        run: Folder of the run.
+        encoder: The object that `build` got as encoder, or the same files in another place. By
+            default the run opens the encoder that its settings name.
+
     Raises:
-        InputError: The folder is no run.
+        InputError: The folder is no run, or it was built with another encoder.
     """
-    return Model(Run.open(run))
+    opened = Run.open(run)
+    return Model(opened if encoder is None else opened_with_encoder(opened, encoder))
 
 
 def open_scorer(name: str) -> PairScorer:

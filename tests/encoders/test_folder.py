@@ -10,7 +10,7 @@ import pytest
 
 from firth.encoders import folder as folder_module
 from firth.encoders.folder import ModelKind, PretrainedFiles, look, opened
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.run.errors import InputError
 from firth.run.files import write_arrays
 

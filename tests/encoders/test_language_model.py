@@ -11,8 +11,8 @@ from tests.encoders.conftest import TEXTS
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from firth.encoders import language_model
+from firth.encoders.kinds import open_encoder
 from firth.encoders.language_model import LanguageModelEncoder, open_causal_lm
-from firth.encoders.pretrained import open_encoder
 from firth.run.errors import ConfigError, InputError
 from firth.run.settings import EncoderSettings
 

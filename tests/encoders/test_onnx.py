@@ -10,7 +10,7 @@ import pytest
 from tests.encoders.conftest import TEXTS
 
 from firth.encoders import onnx as onnx_module
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.run.errors import InputError
 from firth.run.settings import EncoderSettings
 

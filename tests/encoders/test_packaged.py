@@ -7,8 +7,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from firth.encoders.folder import PretrainedFiles
+from firth.encoders.kinds import open_encoder
 from firth.encoders.packaged import packaged
-from firth.encoders.pretrained import open_encoder
 from firth.encoders.static import word_tokenizer
 from firth.run.errors import InputError
 

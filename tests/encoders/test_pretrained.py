@@ -11,14 +11,13 @@ import pytest
 from tests.encoders.conftest import TEXTS
 
 from firth.encoders import pretrained
-from firth.encoders.encoder import Normalized
+from firth.encoders.encoder import NORMALIZATIONS, Normalized
+from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import (
-    NORMALIZATIONS,
     PRETRAINED,
     RunEncoder,
     Tuning,
     build_pretrained,
-    open_encoder,
     open_run_encoder,
     sample_sentences,
     tuning_of,
@@ -124,7 +123,8 @@ import sys
 for name in ("torch", "transformers", "sentence_transformers", "onnxruntime"):
     sys.modules[name] = None
 from pathlib import Path
-from firth.encoders.pretrained import open_encoder, open_run_encoder
+from firth.encoders.kinds import open_encoder
+from firth.encoders.pretrained import open_run_encoder
 from firth.encoders.static import build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.run.run import Run

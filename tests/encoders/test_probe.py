@@ -10,7 +10,7 @@ import pytest
 
 from firth.encoders import probe as probe_module
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.encoders.probe import PROBED, probe
 from firth.run.errors import InputError
 

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from tests.encoders.conftest import TEXTS
 from transformers import AutoModel, AutoTokenizer
 
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.encoders.transformer import Pooling, device
 from firth.run.errors import InputError
 from firth.run.settings import EncoderSettings

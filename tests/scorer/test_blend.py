@@ -2,7 +2,7 @@
 
 import pytest
 
-from firth.encoders.folder import ModelKind
+from firth.encoders import language_model, onnx
 from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
 from firth.scorer.blend import Blend, default_blend
@@ -11,9 +11,9 @@ from firth.scorer.blend import Blend, default_blend
 def test_the_defaults() -> None:
     """A pretrained encoder needs less of the words, unless it is a language model or reads words
     in their sentences. Where sentences stand alone, learned vectors are left out."""
-    assert default_blend(None) == default_blend(ModelKind.CAUSAL_LM) == Blend(1.0, 0.5, 0.8)
-    assert default_blend(ModelKind.ONNX).word_weight == 0.15
-    assert default_blend(ModelKind.ONNX, has_states=True).word_weight == 0.5
+    assert default_blend(None) == default_blend(language_model.KIND) == Blend(1.0, 0.5, 0.8)
+    assert default_blend(onnx.KIND).word_weight == 0.15
+    assert default_blend(onnx.KIND, has_states=True).word_weight == 0.5
     assert not default_blend(None, alone=True).learned
     weights = [default_blend(None, sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
     assert weights == [4.0, 1.6, 0.8]

@@ -9,13 +9,9 @@ from sentence_transformers import SentenceTransformer
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
-from firth.encoders.pretrained import (
-    NORMALIZATIONS,
-    PRETRAINED,
-    RunEncoder,
-    build_pretrained,
-    open_encoder,
-)
+from firth.encoders.encoder import NORMALIZATIONS
+from firth.encoders.kinds import open_encoder
+from firth.encoders.pretrained import PRETRAINED, RunEncoder, build_pretrained
 from firth.evaluation.compare import choose
 from firth.run.errors import InputError
 from firth.run.run import Run

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from firth.encoders.pretrained import build_pretrained, open_encoder
+from firth.encoders.kinds import open_encoder
+from firth.encoders.pretrained import build_pretrained
 from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.compare import Decision
 from firth.run.errors import InputError

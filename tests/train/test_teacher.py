@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.scorer.scorer import Scorer

@@ -2,13 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from firth.run.console import Progress
+from firth.run.errors import FirthError, InputError, first_line
+from firth.run.files import fingerprint_value
 from firth.text.types import Floats, Singles, unit
 from firth.text.words import spans, stems, words
+
+Normalization = Literal["none", "center", "standardize"]
+NORMALIZATIONS: tuple[Normalization, ...] = ("none", "center", "standardize")
 
 WordStates = Callable[[Sequence[str]], list[Floats]]
 """A function from n texts to n arrays (stems, d): unit vectors of a text's distinct stems, in order
@@ -18,8 +24,40 @@ TokenStates = Callable[[Sequence[str]], Iterable[tuple[Floats, npt.NDArray[np.in
 which each token begins and ends, (tokens, 2). A special token begins where it ends."""
 
 
+SAMPLES = (
+    "The ship left the harbor before the storm.",
+    "A judge has heard the witness.",
+    "Water boils at 100 degrees.",
+    "Nobody came to the meeting on 4 May 2021.",
+    "How do I return an order?",
+    "Der Zug nach Berlin ist verspätet.",
+    "La pluie tombe sur la ville.",
+    "今天天气很好。",
+    "Она читает книгу.",
+    "a",
+)
+"""Sentences whose vectors tell one encoder from another."""
+_SAME, _BATCHED = 0.02, 0.2
+"""Distance of unit vectors of one text up to which two encoders are one, as other libraries and
+devices round differently; and up to which a vector may differ by the batch, as in int8."""
+_CHUNK = 1_024
+"""Texts between two steps of the progress bar."""
+
+
 class Encoder(Protocol):
-    """Turns texts into vectors. No vector depends on the other texts."""
+    """Anything that turns texts into vectors. No vector depends on the other texts.
+
+    A `SentenceTransformer` is one, a `StaticModel` of model2vec, and any object with this method.
+    An encoder may have a `name` for tables, a `fingerprint`, a text that changes when its vectors
+    do, and `word_states` (`WordStates`).
+    """
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return the vectors of n texts, (n, d), of any length: an array, tensor or lists."""
+
+
+class UnitEncoder(Protocol):
+    """An encoder as firth uses it."""
 
     name: str
     """For tables."""
@@ -35,7 +73,8 @@ class Encoder(Protocol):
 class PretrainedEncoder(ABC):
     """An encoder that gives vectors of any length too, which can be normalized.
 
-    It has `word_states` only where it is `Normalized`, because `StatesOfWords` needs a stemmer.
+    It has `word_states` only where it is `Normalized`, because `StatesOfWords` needs a stemmer, or
+    where an object brings its own.
     """
 
     name: str
@@ -50,6 +89,94 @@ class PretrainedEncoder(ABC):
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions)."""
         return unit_singles(self.raw(texts))
+
+
+class AdaptedEncoder(PretrainedEncoder):
+    """Any object with `encode`, or with `embed` as FastEmbed has it, as firth uses it.
+
+    Its vectors may be arrays, tensors or lists of any length. Those of ten fixed sentences,
+    `samples`, (10, d), give its dimensions, and its fingerprint where it has none itself.
+    """
+
+    def __init__(self, encoder: object, name: str = "") -> None:
+        encode = getattr(encoder, "encode", None) or getattr(encoder, "embed", None)
+        if isinstance(encoder, type | str) or not callable(encode):
+            raise InputError(
+                f"an encoder is a name, or an object with encode(texts); got {encoder!r:.80}"
+            )
+        names = [name, *(getattr(encoder, known, None) for known in ("name", "model_name"))]
+        found = [known for known in names if isinstance(known, str) and known]
+        self.name, self._encode = (*found, type(encoder).__name__)[0], encode
+        self.word_states = getattr(encoder, "word_states", None)
+        self.dimensions = 0
+        rows = self._rows(SAMPLES)
+        self.dimensions, self.samples = rows.shape[1], unit_singles(rows)
+        alone = unit_singles(self._rows(SAMPLES[:1]))
+        if np.linalg.norm(alone - self.samples[:1]) > _BATCHED:
+            raise InputError(
+                f"{self.name}: its vector of a text depends on the other texts of a call; expected "
+                "an encoder that gives each text its own vector"
+            )
+        own, rounded = getattr(encoder, "fingerprint", None), np.round(self.samples, 2) + 0.0
+        self._has_own = isinstance(own, str)
+        self.fingerprint = str(own) if self._has_own else fingerprint_value(rounded.tolist())
+
+    def raw(self, texts: Sequence[str]) -> Singles:
+        """Return vectors of n texts as the object gives them, (n, dimensions)."""
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        with Progress(len(texts), f"Encoding with {self.name}") as bar:
+            for start in range(0, len(texts), _CHUNK):
+                rows = self._rows(texts[start : start + _CHUNK])
+                vectors[start : start + len(rows)] = rows
+                bar.advance(len(rows))
+        return vectors
+
+    def is_like(self, samples: npt.NDArray[np.floating]) -> bool:
+        """Return whether vectors of the fixed sentences, (10, d), are those of this encoder.
+
+        An encoder that has a fingerprint of its own is told apart by that alone.
+        """
+        if self._has_own or samples.shape != self.samples.shape:
+            return False
+        return bool((np.linalg.norm(self.samples - samples, axis=1) <= _SAME).all())
+
+    def _rows(self, texts: Sequence[str]) -> Singles:
+        """Return what the object says of some texts, (n, d); raise `InputError` for anything else.
+
+        The number of columns is free while `dimensions` is 0.
+        """
+        expected = f"{len(texts):,} rows of {self.dimensions or 'as many'} finite numbers"
+        try:
+            answer = self._encode(list(texts))
+            rows = np.asarray(_plain(answer), np.float32)
+        except FirthError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"{self.name}: cannot encode {len(texts):,} texts ({type(error).__name__}: "
+                f"{first_line(error)}); expected {expected}"
+            ) from error
+        shape = rows.shape
+        if rows.ndim != 2 or len(rows) != len(texts) or shape[1] != (self.dimensions or shape[1]):
+            raise InputError(
+                f"{self.name}: encode gave an array of the shape {shape} for {len(texts):,} texts; "
+                f"expected {expected}"
+            )
+        if not shape[1] or not np.isfinite(rows).all():
+            wrong = "no number" if not shape[1] else "NaN or infinity"
+            raise InputError(f"{self.name}: encode gave {wrong}; expected {expected}")
+        return rows
+
+
+def _plain(vectors: Any) -> Any:
+    """Return arrays in place of tensors, which may be on a GPU, and lists in place of iterators."""
+    if hasattr(vectors, "detach"):
+        return vectors.detach().cpu().float().numpy()
+    return vectors if hasattr(vectors, "__array__") else [_plain_row(row) for row in vectors]
+
+
+def _plain_row(row: Any) -> Any:
+    return row.detach().cpu().float().numpy() if hasattr(row, "detach") else row
 
 
 def unit_singles(rows: Singles) -> Singles:

@@ -15,6 +15,7 @@ import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.kinds import Cost, EncoderKind
 from firth.encoders.probe import probe
 from firth.encoders.transformer import check_loaded, device, has_bfloat16, quietly
 from firth.run.console import Progress
@@ -175,3 +176,16 @@ def _from_gguf(place: PretrainedFiles) -> "PreTrainedModel":
     plain.load_state_dict(loaded.state_dict())
     plain.tie_weights()
     return plain
+
+
+KIND = EncoderKind(
+    name="causal-lm",
+    recognizes_files=lambda files: files.kind is ModelKind.CAUSAL_LM,
+    open=lambda found, settings: LanguageModelEncoder(found.place, settings),
+    library="torch",
+    extra="torch",
+    word_weight=0.5,
+    normalizations=("standardize",),
+    cost=Cost.HIGH,
+    is_tuned=True,
+)

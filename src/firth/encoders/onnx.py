@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length, unit_singles
-from firth.encoders.folder import PretrainedFiles, json_object, modules_of, opened
+from firth.encoders.folder import ModelKind, PretrainedFiles, json_object, modules_of, opened
+from firth.encoders.kinds import EncoderKind, FoundEncoder
+from firth.encoders.probe import probe
 from firth.run.console import Progress
 from firth.run.errors import InputError, require
 from firth.run.settings import EncoderSettings
@@ -150,3 +152,17 @@ def _pooling(name: str, home: Path, settings: EncoderSettings) -> str:
     if mode not in ("mean", "cls"):
         raise InputError(f"{name}: its pooling is {mode}; an ONNX encoder can do mean and cls")
     return str(mode)
+
+
+def _open(found: FoundEncoder, settings: EncoderSettings) -> OnnxEncoder:
+    probe(found.place, settings)
+    return OnnxEncoder(found.place, settings)
+
+
+KIND = EncoderKind(
+    name="onnx",
+    recognizes_files=lambda files: files.kind is ModelKind.ONNX,
+    open=_open,
+    library="onnxruntime",
+    extra="onnx",
+)

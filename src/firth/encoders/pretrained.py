@@ -1,28 +1,39 @@
-"""Opening any encoder by name, and the pretrained encoder of a run: stage `pretrained`.
+"""The pretrained encoder of a run: stage `pretrained`.
 
 The weights of a pretrained model stay where they are. The stage keeps the fingerprints of its
-files, statistics of its dimensions over sentences of the corpus, and the weights that were tuned.
+files, or that of an encoder without files, statistics of its dimensions over sentences of the
+corpus, and the weights that were tuned.
 """
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder, Normalized, PretrainedEncoder, StatesOfWords, WordStates
-from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.probe import REFUSED, probe
-from firth.encoders.static import StaticEncoder
+from firth.encoders.encoder import (
+    Encoder,
+    Normalization,
+    Normalized,
+    PretrainedEncoder,
+    StatesOfWords,
+    UnitEncoder,
+    WordStates,
+)
+from firth.encoders.kinds import EncoderKind, FoundEncoder, find_encoder
 from firth.encoders.words import WORDS, BagEncoder, WordSpace
-from firth.run.console import complain
-from firth.run.errors import FirthError, InputError, first_line
-from firth.run.files import read_arrays, read_json, remove_tree, write_arrays, write_json
-from firth.run.limits import limit
+from firth.run.errors import InputError
+from firth.run.files import (
+    fingerprint_value,
+    read_arrays,
+    read_json,
+    remove_tree,
+    write_arrays,
+    write_json,
+)
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
@@ -35,8 +46,6 @@ if TYPE_CHECKING:
     from firth.encoders.language_model import LanguageModelEncoder
 
 PRETRAINED = Stage("pretrained", version=1)
-Normalization = Literal["none", "center", "standardize"]
-NORMALIZATIONS: tuple[Normalization, ...] = ("none", "center", "standardize")
 Tune = Callable[[Run, "LanguageModelEncoder", Normalized, Path], "nn.ModuleList"]
 """A function that tunes the upper layers of a language model in place and returns them. It gets a
 run, the model, the same model standardized, and a folder for checkpoints."""
@@ -51,53 +60,69 @@ class Tuning:
 
 
 _RECORD, _STATISTICS, _TUNED = "encoder.json", "statistics.safetensors", "tuned.safetensors"
-_TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
-"""What a model encodes when it is tried."""
 _READ = ("max_tokens", "pooling", "prompt")
 """Settings with which the encoder is opened again."""
 
 
-def open_encoder(
-    model: str | PretrainedFiles, settings: EncoderSettings | None = None
-) -> PretrainedEncoder:
-    """Open an encoder of any kind: a folder, a GGUF or ONNX file, or a name on the hub."""
-    settings = settings or EncoderSettings()
-    place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(model)
-    if place.kind is ModelKind.STATIC:
-        return StaticEncoder.open(place)
-    if place.kind is ModelKind.ONNX:
-        probe(place, settings)
-        from firth.encoders.onnx import OnnxEncoder
-
-        return OnnxEncoder(place, settings)
-    if place.kind is ModelKind.CAUSAL_LM:
-        from firth.encoders.language_model import LanguageModelEncoder
-
-        return LanguageModelEncoder(place, settings)
-    from firth.encoders.transformer import TransformerEncoder
-
-    return TransformerEncoder(place, settings.pooling)
+def with_encoder(run: Run, encoder: Encoder) -> Run:
+    """Return a run with an object as its encoder; `encoder.model` names it."""
+    found = _known(run, find_encoder(encoder))
+    changed = run.changed({"encoder": {"model": found.name}})
+    changed.encoder = found
+    return changed
 
 
-def try_model(model: str, settings: str, memory: str, seconds: str) -> None:
-    """Open a model and encode texts with it in this process, which is then ended (`probe`)."""
-    limit(int(memory), int(seconds))
-    try:
-        open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
-    except BaseException as error:  # noqa: BLE001
-        complain(f"{type(error).__name__}: {first_line(error)}")
-        sys.exit(REFUSED if isinstance(error, FirthError) else 1)
+def opened_with_encoder(run: Run, encoder: str | Path | Encoder) -> Run:
+    """Return a run that was built, with its encoder: the same object, or the same files elsewhere.
+
+    Raises:
+        InputError: The run has no encoder, or another one.
+    """
+    if not run.has(PRETRAINED):
+        raise InputError(f"{run.path}: was built without an encoder; expected no encoder here")
+    found, record = _known(run, find_encoder(encoder)), _record(run)
+    known = record.get("fingerprint") or fingerprint_value(record["files"])
+    if found.fingerprint != known:
+        raise InputError(
+            f"{run.path}: was built with another encoder than {found.name}: with {record['model']}."
+            " Pass that one, or build the run again: firth.build(DOCUMENTS, RUN, encoder=…)"
+        )
+    changed = run.changed({})
+    changed.encoder = found
+    return changed
+
+
+def encoder_of(run: Run, name: str | None) -> FoundEncoder:
+    """Find the pretrained encoder of a run: the one that was passed, else the one of this name."""
+    return run.encoder if isinstance(run.encoder, FoundEncoder) else find_encoder(str(name))
+
+
+def _known(run: Run, found: FoundEncoder) -> FoundEncoder:
+    """Give an object the fingerprint that a run keeps, where its vectors are those that it keeps.
+
+    On another device or with other libraries they are rounded otherwise.
+    """
+    if found.passed is not None and run.has(PRETRAINED):
+        arrays, _ = read_arrays(run.folder(PRETRAINED) / _STATISTICS)
+        if "samples" in arrays and found.passed.is_like(arrays["samples"]):
+            found.passed.fingerprint = _record(run)["fingerprint"]
+    return found
+
+
+def _record(run: Run) -> dict[str, Any]:
+    record: dict[str, Any] = read_json(run.folder(PRETRAINED) / _RECORD)
+    return record
 
 
 @dataclass(frozen=True, eq=False)
 class RunEncoder:
     """The pretrained encoder of a run, and each dimension's mean and deviation in its corpus, (d,).
 
-    `choices` are the normalizations to choose from: the one that is set, else `standardize` for a
-    language model and all three for another encoder.
+    `choices` are the normalizations to choose from: the one that is set, else those of its kind.
     """
 
     encoder: PretrainedEncoder
+    kind: EncoderKind
     mean: Floats
     deviation: Floats
     word_states: WordStates | None
@@ -106,19 +131,25 @@ class RunEncoder:
     @classmethod
     def open(cls, run: Run) -> "RunEncoder":
         """Open what the stage `pretrained` describes; its model must not have changed."""
-        folder = run.folder(PRETRAINED)
-        record, (arrays, _) = read_json(folder / _RECORD), read_arrays(folder / _STATISTICS)
-        files = PretrainedFiles.find(record["model"])
-        files.check(record["files"])
-        encoder = open_encoder(files, EncoderSettings.model_validate(record["settings"]))
+        folder, record = run.folder(PRETRAINED), _record(run)
+        arrays, _ = read_arrays(folder / _STATISTICS)
+        found = encoder_of(run, record["model"])
+        if found.files is not None:
+            found.files.check(record["files"])
+        elif found.fingerprint != record["fingerprint"]:
+            raise InputError(
+                f"{record['model']}: has changed; the run was built with another encoder. Build it "
+                "again: firth build"
+            )
+        encoder = found.open(EncoderSettings.model_validate(record["settings"]))
         if (folder / _TUNED).is_file():
             tuned: Any = encoder
             tuned.load_tuned(folder / _TUNED)
-        states = None
+        states = encoder.word_states
         if encoder.token_states is not None:
             states = StatesOfWords(encoder.token_states, record["stemmer"], arrays["words"])
         choices = tuple(record["choices"])
-        return cls(encoder, arrays["mean"], arrays["deviation"], states, choices)
+        return cls(encoder, found.kind, arrays["mean"], arrays["deviation"], states, choices)
 
     def normalized(self, kind: Normalization) -> Normalized:
         """Return the encoder with a normalization. States of words are centered in any case."""
@@ -129,7 +160,7 @@ class RunEncoder:
         return Normalized(self.encoder, mean, deviation, self.word_states, name)
 
 
-def open_run_encoder(run: Run, normalize: Normalization | None = None) -> Encoder:
+def open_run_encoder(run: Run, normalize: Normalization | None = None) -> UnitEncoder:
     """Open the encoder of a run: the pretrained one where it has one, else its word vectors.
 
     Without `normalize`, the normalization is the first of `RunEncoder.choices`.
@@ -153,7 +184,7 @@ def tuning_of(run: Run) -> Tuning | None:
 def build_pretrained(run: Run) -> Outcome | None:
     """Bring the stage up to date; where no model is set, remove an earlier one and return None.
 
-    A causal language model is tuned, because it is no encoder before that.
+    An encoder of a kind that needs it is tuned (`tuning_of`).
     """
     settings = run.settings.encoder
     if settings.model is None:
@@ -162,14 +193,14 @@ def build_pretrained(run: Run) -> Outcome | None:
                 claim(run.path / PRETRAINED.name)
                 remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
         return None
-    files = PretrainedFiles.find(settings.model)
-    tuning = tuning_of(run) if files.kind is ModelKind.CAUSAL_LM else None
+    found = encoder_of(run, settings.model)
+    tuning = tuning_of(run) if found.kind.is_tuned else None
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
-        return _fill(handed, workspace, files, tuning.tune if tuning else None)
+        return _fill(handed, workspace, found, tuning.tune if tuning else None)
 
     read = [f"encoder.{name}" for name in (*_READ, "normalization_sentences", "normalize")]
-    inputs = {"corpus": Corpus.open(run).digest, "model": files.fingerprint}
+    inputs = {"corpus": Corpus.open(run).digest, "model": found.fingerprint}
     return run.build(
         PRETRAINED,
         fill,
@@ -178,12 +209,10 @@ def build_pretrained(run: Run) -> Outcome | None:
     )
 
 
-def _fill(
-    run: Run, workspace: Path, files: PretrainedFiles, tune: Tune | None
-) -> Mapping[str, Any]:
+def _fill(run: Run, workspace: Path, found: FoundEncoder, tune: Tune | None) -> Mapping[str, Any]:
     given = run.settings.encoder
     settings = EncoderSettings.model_validate({name: getattr(given, name) for name in _READ})
-    encoder = open_encoder(files, settings)
+    encoder = found.open(settings)
     texts = sample_sentences(run, given.normalization_sentences)
     vectors = encoder.raw(texts).astype(np.float64)
     mean, deviation = vectors.mean(axis=0), np.maximum(vectors.std(axis=0), 1e-6)
@@ -198,17 +227,19 @@ def _fill(
         standardized = Normalized(encoder, mean, deviation)
         layers = tune(run, encoder, standardized, workspace / SCRATCH)
         save_tuned(workspace / _TUNED, layers)
+    if found.passed is not None:
+        arrays["samples"] = found.passed.samples
     write_arrays(workspace / _STATISTICS, arrays)
-    usual = ("standardize",) if files.kind is ModelKind.CAUSAL_LM else NORMALIZATIONS
+    known = {"fingerprint": found.fingerprint, "dimensions": encoder.dimensions}
     record = {
-        "model": files.model,
-        "files": dict(files.files),
+        "model": found.name,
+        **({"files": dict(found.files.files)} if found.files else known),
         "settings": {name: getattr(settings, name) for name in _READ},
         "stemmer": stemmer,
-        "choices": [given.normalize] if given.normalize else list(usual),
+        "choices": [given.normalize] if given.normalize else list(found.kind.normalizations),
     }
     write_json(workspace / _RECORD, record)
-    return {"encoder": encoder.name, "kind": str(files.kind), "sentences": len(texts)}
+    return {"encoder": encoder.name, "kind": found.kind.name, "sentences": len(texts)}
 
 
 def sample_sentences(run: Run, count: int) -> list[str]:

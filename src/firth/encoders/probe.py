@@ -42,9 +42,7 @@ def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> No
     memory = _MEMORY + _MEMORY_A_BYTE * size
     seconds = _SECONDS + _SECONDS_A_GIGABYTE * size // (1 << 30)
     given = (settings or EncoderSettings()).model_dump_json()
-    command = command_of(
-        "firth.encoders.pretrained", "try_model", place.model, given, memory, seconds
-    )
+    command = command_of("firth.encoders.kinds", "try_model", place.model, given, memory, seconds)
     environment = {**os.environ, PROBED: "1", DEVICE: "cpu", "CUDA_VISIBLE_DEVICES": ""}
     try:
         done = subprocess.run(

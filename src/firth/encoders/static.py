@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import PretrainedEncoder
-from firth.encoders.folder import MODULES, PretrainedFiles, opened
+from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened
+from firth.encoders.kinds import Cost, EncoderKind
 from firth.encoders.words import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, write_arrays, write_json, write_text
@@ -101,6 +102,14 @@ class StaticEncoder(PretrainedEncoder):
             sums = table @ self._table
             vectors[start : start + len(tokens)] = sums / np.maximum(counts, 1)[:, None]
         return vectors
+
+
+KIND = EncoderKind(
+    name="static",
+    recognizes_files=lambda files: files.kind is ModelKind.STATIC,
+    open=lambda found, _: StaticEncoder.open(found.place),
+    cost=Cost.LOW,
+)
 
 
 def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":

@@ -14,6 +14,7 @@ import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder, by_length
 from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened, plain_json
+from firth.encoders.kinds import EncoderKind
 from firth.encoders.probe import probe
 from firth.run.console import progress, quiet_libraries
 from firth.run.errors import InputError, require
@@ -226,3 +227,12 @@ def quietly(name: str, what: str, load: Callable[[], T]) -> T:
     """Return `load()` as `firth.encoders.folder.opened` does, with the libraries silent."""
     with quiet_libraries(), redirect_stderr(StringIO()):  # Some bars have no switch.
         return opened(name, what, load)
+
+
+KIND = EncoderKind(
+    name="transformer",
+    recognizes_files=lambda files: files.kind in _KINDS,
+    open=lambda found, settings: TransformerEncoder(found.place, settings.pooling),
+    library="torch",
+    extra="torch",
+)

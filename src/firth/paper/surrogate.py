@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.tokenizer import TOKENIZER
-from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED, build_pretrained
 from firth.encoders.words import WORDS, build_words
 from firth.evaluation.questions import QUESTIONS, build_questions, open_questions
@@ -151,8 +151,7 @@ def open_pair_encoder(run: Run, settings: DistillSettings, folder: Path) -> Pair
         write_transformer(run, settings, folder)
         base = str(folder)
     place = PretrainedFiles.find(base)
-    kinds = (ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER)
-    if place.kind in kinds and (place.folder / "config.json").is_file():
+    if place.reads_pairs:
         options = {"dtype": torch.float32, "use_safetensors": True}
         model = CrossEncoder(str(place.folder), model_kwargs=options, local_files_only=True)
         if model.num_labels == 1:

@@ -50,7 +50,7 @@ def estimate(run: Run, documents: Any) -> Estimate:
     with tempfile.TemporaryDirectory(prefix="firth-estimate-") as folder, silenced():
         for name, share in (("half", 0.5), ("whole", 1.0)):
             some = texts[: max(2, int(share * len(texts)))]
-            probe = Run(Path(folder) / name, run.settings)
+            probe = Run(Path(folder) / name, run.settings, run.encoder)
             began = process_time()
             bring_up_to_date(probe, some)
             seconds = process_time() - began

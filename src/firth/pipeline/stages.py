@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,14 +13,14 @@ from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
 from firth.corpus.read import input_names
 from firth.corpus.store import FILE, damage
-from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, build_pretrained
+from firth.encoders.kinds import find_encoder
+from firth.encoders.pretrained import PRETRAINED, build_pretrained, encoder_of
 from firth.encoders.static import ENCODER, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.questions import QUESTIONS, build_questions
 from firth.pipeline.built import Built, compare_with_baseline, examples, usual_threshold
 from firth.run.console import note, plural, table
-from firth.run.errors import ConfigError, FirthError, require
+from firth.run.errors import ConfigError, FirthError
 from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
@@ -100,17 +101,13 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
 def check_settings(run: Run) -> None:
     """Look at everything that the settings name outside the run, before any work starts."""
     problems = []
-    for name, model in (
-        ("encoder.model", run.settings.encoder.model),
-        ("search.encoder", run.settings.search.encoder),
+    for name, find, model in (
+        ("encoder.model", partial(encoder_of, run), run.settings.encoder.model),
+        ("search.encoder", find_encoder, run.settings.search.encoder),
     ):
         if model is not None:
             try:
-                kind = PretrainedFiles.find(model).kind
-                if kind is ModelKind.ONNX:
-                    require("onnxruntime", "onnx", f"{model} ({kind.value})")
-                elif kind is not ModelKind.STATIC:
-                    require("torch", "torch", f"{model} ({kind.value})")
+                find(model).check_installed()
             except FirthError as error:
                 problems.append(f"{name}: {error}")
     if problems:

@@ -14,9 +14,10 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import WordSentences, read_sentences
-from firth.encoders.encoder import Encoder, PretrainedEncoder
+from firth.encoders.encoder import PretrainedEncoder, UnitEncoder
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.pretrained import open_encoder, open_run_encoder, sample_sentences
+from firth.encoders.kinds import open_encoder
+from firth.encoders.pretrained import open_run_encoder, sample_sentences
 from firth.encoders.words import BagEncoder
 from firth.evaluation.baselines import idf_of_run
 from firth.reproduce.averaged import WordBag, averaged, glove
@@ -138,7 +139,7 @@ def _bertscore(named: Named) -> PairScorer:
     )
 
 
-def _encoder(named: Named) -> Encoder:
+def _encoder(named: Named) -> UnitEncoder:
     """Return the encoder that is named, else that of the run, whose word vectors may be one."""
     return open_encoder(named.source) if named.source else open_run_encoder(named.run, "none")
 

@@ -47,14 +47,16 @@ class Run:
     """The folder of a run, and its settings.
 
     Changed settings reach `config.yaml` when a stage has been built with them, so that a failed
-    build leaves nothing behind. The folder, `path`, is made then, too.
+    build leaves nothing behind. The folder, `path`, is made then, too. `encoder` is an encoder that
+    was passed in Python, in place of the one that the settings name.
     """
 
-    def __init__(self, path: str | Path, settings: Settings) -> None:
+    def __init__(self, path: str | Path, settings: Settings, encoder: object | None = None) -> None:
         if not os.fspath(path):
             raise InputError("the name of the run is empty; expected a folder: --run FOLDER")
         self.path = Path(path)
         self.settings = settings
+        self.encoder = encoder
 
     @classmethod
     def open(cls, path: "str | Path | Run") -> "Run":
@@ -79,7 +81,8 @@ class Run:
 
     def changed(self, changes: Mapping[str, Any], source: str = "") -> "Run":
         """Return this run with `changes` (section → field → value) in its settings."""
-        return Run(self.path, change_settings(self.settings, changes, source or "changed settings"))
+        settings = change_settings(self.settings, changes, source or "changed settings")
+        return Run(self.path, settings, self.encoder)
 
     def wing(self, name: str, kind: type[_S]) -> _S:
         """Return the settings of a wing, as `run.wing("adapt", AdaptSettings)`."""
@@ -289,7 +292,8 @@ class _DeclaredRun(Run):
         settings: Sequence[str],
         inputs: Mapping[str, str],
     ) -> None:
-        super().__init__(run.path, cast(Settings, _Declared(run.settings, settings, stage.name)))
+        declared = cast(Settings, _Declared(run.settings, settings, stage.name))
+        super().__init__(run.path, declared, run.encoder)
         self._run, self._stage, self._reads = run, stage, run.inputs(*reads)
         self._wings = (*settings, *inputs)
 

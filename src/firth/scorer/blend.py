@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from firth.corpus.corpus import Corpus, stand_alone
-from firth.encoders.encoder import Encoder, normalize
-from firth.encoders.folder import ModelKind
-from firth.encoders.pretrained import PRETRAINED, Normalization, RunEncoder, open_run_encoder
+from firth.encoders.encoder import Normalization, UnitEncoder, normalize
+from firth.encoders.kinds import EncoderKind
+from firth.encoders.pretrained import PRETRAINED, RunEncoder, open_run_encoder
 from firth.encoders.words import WordSpace
 from firth.evaluation.compare import answer_by_vectors, choose, texts_of
 from firth.evaluation.questions import QUESTIONS, Question, QuestionType, open_questions
@@ -84,7 +84,7 @@ class Blend:
         return space if self.learned else space.unlearned()
 
 
-def open_blended_encoder(run: Run) -> Encoder:
+def open_blended_encoder(run: Run) -> UnitEncoder:
     """Open the encoder of a run with the normalization that is set, or that its blend chose."""
     settings = run.settings.encoder
     if settings.model is None:
@@ -93,20 +93,20 @@ def open_blended_encoder(run: Run) -> Encoder:
 
 
 def default_blend(
-    kind: ModelKind | None,
+    encoder: EncoderKind | None,
     has_states: bool = False,
     alone: bool = False,
     sentences: int = _FEW_SENTENCES,
 ) -> Blend:
-    """Return the default weights of an encoder, or of sums of word vectors where it has no kind.
+    """Return the default weights of a kind of encoder, or of sums of word vectors where it is None.
 
     One that was trained for sentences needs less of the alignment, unless it has states of words.
     The defaults were chosen on STSb dev and STS12, over corpora of 0.1M to 10M words.
     """
-    less = kind not in (None, ModelKind.CAUSAL_LM) and not has_states
+    word_weight = Blend.word_weight if encoder is None or has_states else encoder.word_weight
     few = math.sqrt(max(1.0, _FEW_SENTENCES / max(1, sentences)))
     spelling_weight = round(min(_MOST_SPELLING, few * Blend.spelling_weight), 1)
-    return Blend(1.0, 0.15 if less else 0.5, spelling_weight, learned=not alone)
+    return Blend(1.0, word_weight, spelling_weight, learned=not alone)
 
 
 def build_blend(run: Run) -> Outcome:
@@ -134,8 +134,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         opened = RunEncoder.open(run)
         questions = _first(open_questions(run), ENCODED_QUESTIONS)
         normalized, decisions = _normalization(opened, questions, run.settings.seed)
-        kind = ModelKind(run.manifest(PRETRAINED).summary["kind"])
-        has_states = opened.word_states is not None
+        kind, has_states = opened.kind, opened.word_states is not None
     chosen = default_blend(kind, has_states, stand_alone(corpus), len(corpus))
     write_json(workspace / _FILE, {"chosen": asdict(chosen), "normalize": normalized})
     reasons = [f"{name} {reason}" for name, reason in decisions.items()]

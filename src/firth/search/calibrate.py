@@ -29,7 +29,7 @@ from firth.search.calibration import (
     UNMATCHED,
     scripts_of,
 )
-from firth.search.index import INDEX, NAMING, Index, named_encoder
+from firth.search.index import INDEX, NAMING, Index, index_encoder
 from firth.search.search import UNITS, Search
 from firth.text.types import Floats, Ints, starts
 
@@ -49,7 +49,7 @@ _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 def build_calibration(run: Run) -> Outcome:
     """Draw what cannot match, and keep how high it scores."""
     inputs = {"corpus": Corpus.open(run, "all").digest}
-    reads = [INDEX, *([] if named_encoder(run) else [ENCODER])]
+    reads = [INDEX, *([] if index_encoder(run) else [ENCODER])]
     settings = ["seed", "calibration", *NAMING]
     return run.build(CALIBRATION, _fill, reads=reads, settings=settings, inputs=inputs)
 

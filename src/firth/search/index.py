@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder
-from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.encoder import PretrainedEncoder, UnitEncoder
+from firth.encoders.kinds import Cost, FoundEncoder, find_encoder, open_encoder
+from firth.encoders.pretrained import encoder_of
 from firth.encoders.static import ENCODER
 from firth.run.console import Progress
 from firth.run.errors import DamagedError, InputError
@@ -77,9 +77,11 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
             f"{run.path}: has {len(corpus):,} sentences; an index holds {_MOST_ROWS:,} at most. "
             "Build several runs, each of a part of the documents"
         )
-    inputs = {"corpus": corpus.digest, **_fingerprint(run)}
-    named = named_encoder(run)
-    work = _Encoding(named or str(run.path / ENCODER.name), _reading(run))
+    found = index_encoder(run)
+    inputs = {"corpus": corpus.digest, **_fingerprint(found)}
+    work = _Encoding.of(run, found)
+    if found is not None and found.passed is not None:
+        executor = Local()  # An object of this process cannot always be sent to another.
     stemmer = stemmer_of(corpus.language)
     stemmer = BEGINNINGS if stemmer == NO_STEMMER else stemmer
     seed = derive_seed(run.settings.seed, "index", "codes")
@@ -92,11 +94,12 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
         rotation = Rotation.fit(vectors[chosen].astype(np.float32), seed)
         write_arrays(workspace / _ROTATION, {"mean": rotation.mean, "matrix": rotation.matrix})
         writer.write_rest(rotation)
-        info = {"encoder": named, "stemmer": stemmer}
+        info = {"encoder": _name(run) if found else None, "stemmer": stemmer}
         write_json(workspace / _INFO, info)
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
-    return run.build(INDEX, fill, reads=_reads(run), settings=["seed", *NAMING], inputs=inputs)
+    reads = [] if found else [ENCODER]
+    return run.build(INDEX, fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
 
 
 def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
@@ -104,7 +107,7 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
 
     Vectors that an earlier call computed for some of them are kept.
     """
-    check_index(run)
+    found = check_index(run)
     corpus, base = Corpus.open(run, "all"), run.folder(INDEX)
     known = open_mapped(base / _DOCUMENTS)[:, 0]
     documents = np.flatnonzero(~np.isin(corpus.keys, known))
@@ -113,42 +116,49 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
     earlier = _earlier(run)
     info = read_json(base / _INFO)
 
-    def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
+    def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, documents, info["stemmer"])
-        encoder = info["encoder"] or str(handed.path / ENCODER.name)
-        work = _Encoding(encoder, _reading(run))
-        writer.write_vectors(work, executor or Local(), earlier)
+        does = Local() if executor is None or (found and found.passed) else executor
+        writer.write_vectors(_Encoding.of(run, found), does, earlier)
         writer.write_rest(_rotation(base))
         return {"documents": len(documents), "sentences": int(writer.sizes.sum())}
 
     inputs = {"documents": fingerprint_value(corpus.keys[documents].tolist())}
-    return run.build(ADDED, fill, reads=[INDEX, *_reads(run)], inputs=inputs)
+    return run.build(ADDED, fill, reads=[INDEX, *([] if found else [ENCODER])], inputs=inputs)
 
 
-def check_index(run: Run) -> None:
-    """Raise `DamagedError` unless an index has vectors of the encoder that its run would use."""
-    known = run.manifest(INDEX).inputs
-    now = {**run.inputs(*_reads(run)), **_fingerprint(run)}
+def check_index(run: Run) -> FoundEncoder | None:
+    """Return the encoder of an index (`index_encoder`), whose vectors it must have.
+
+    Raises:
+        DamagedError: It has vectors of another encoder than its run would use.
+    """
+    known, found = run.manifest(INDEX).inputs, index_encoder(run)
+    now = _fingerprint(found) if found else run.inputs(ENCODER)
     if any(known.get(name) != digest for name, digest in now.items()):
         raise DamagedError(
             f"{run.path / INDEX.name}: has vectors of another encoder than the run's. Build it "
             f"again: {INDEX.command} --run {shlex.quote(str(run.path))}"
         )
+    return found
 
 
-def named_encoder(run: Run) -> str | None:
-    """Return the pretrained encoder of the index: that of the search, or else that of the run.
+def index_encoder(run: Run) -> FoundEncoder | None:
+    """Find the pretrained encoder of the index: that of the search, or else that of the run.
 
-    None is the encoder that the run has built. A language model is too slow for all sentences.
+    None is the encoder that the run has built, as where another is too slow for all sentences.
     """
-    model = run.settings.encoder.model
-    if run.settings.search.encoder or model is None:
-        return run.settings.search.encoder
-    return None if PretrainedFiles.find(model).kind is ModelKind.CAUSAL_LM else model
+    name = _name(run)
+    if name is None:
+        return None
+    if run.settings.search.encoder:
+        return find_encoder(name)
+    found = encoder_of(run, name)
+    return None if found.kind.cost is Cost.HIGH else found
 
 
-def _reads(run: Run) -> list[Stage]:
-    return [] if named_encoder(run) else [ENCODER]
+def _name(run: Run) -> str | None:
+    return run.settings.search.encoder or run.settings.encoder.model
 
 
 def _reading(run: Run) -> EncoderSettings:
@@ -159,10 +169,8 @@ def _reading(run: Run) -> EncoderSettings:
     return EncoderSettings(pooling=given.pooling, max_tokens=given.max_tokens)
 
 
-def _fingerprint(run: Run) -> dict[str, str]:
-    """Return the fingerprint of the pretrained encoder of the index, if it has one."""
-    name = named_encoder(run)
-    return {"search.encoder": PretrainedFiles.find(name).fingerprint} if name else {}
+def _fingerprint(found: FoundEncoder | None) -> dict[str, str]:
+    return {"search.encoder": found.fingerprint} if found else {}
 
 
 def _earlier(run: Run) -> "tuple[Ints, Halves] | None":
@@ -185,8 +193,15 @@ def _rotation(folder: Path) -> Rotation:
 class _Encoding:
     """Work for an executor: texts in, vectors of two bytes a number out."""
 
-    encoder: str
+    encoder: str | PretrainedEncoder
     settings: EncoderSettings
+
+    @classmethod
+    def of(cls, run: Run, found: FoundEncoder | None) -> "_Encoding":
+        """Return the work of the index's encoder."""
+        if found is None:
+            return cls(str(run.path / ENCODER.name), _reading(run))
+        return cls(found.passed or found.name, _reading(run))
 
     def open(self) -> Callable[[Sequence[str]], Halves]:
         encoder = open_encoder(self.encoder, self.settings)
@@ -308,7 +323,11 @@ class Index:
     """
 
     def __init__(
-        self, corpus: Corpus, folders: Sequence[Path], open_: Callable[[], Encoder], stemmer: str
+        self,
+        corpus: Corpus,
+        folders: Sequence[Path],
+        open_: Callable[[], UnitEncoder],
+        stemmer: str,
     ) -> None:
         self.corpus, self._open = corpus, open_
         self._rotation = _rotation(folders[0])
@@ -332,20 +351,20 @@ class Index:
     def open(cls, run: str | Path | Run) -> "Index":
         """Open the index of a run; errors as of `check_index`."""
         run = Run.open(run)
-        check_index(run)
+        found = check_index(run)
         folders = [run.folder(INDEX)]
         info = read_json(folders[0] / _INFO)
         if run.has(ADDED) and run.manifest(ADDED).inputs[INDEX.name] == run.manifest(INDEX).digest:
             folders.append(run.folder(ADDED))
-        encoder = info["encoder"] or str(run.folder(ENCODER))
-        opened = partial(open_encoder, encoder, _reading(run))
+        own = None if found else run.folder(ENCODER)
+        opened = partial(open_encoder, found or str(own), _reading(run))
         return cls(Corpus.open(run, "all"), folders, opened, info["stemmer"])
 
     def __len__(self) -> int:
         return len(self.corpus)
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> UnitEncoder:
         """The encoder of the vectors; opened when it is first used."""
         return self._open()
 

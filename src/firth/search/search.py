@@ -24,7 +24,7 @@ from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import ANSWERS, NOTHING, RELATED, Calibration, scripts_of, verdict
-from firth.search.index import Index, named_encoder
+from firth.search.index import Index, index_encoder
 from firth.text.types import Floats, Ints, Singles
 from firth.text.words import stems, words
 
@@ -158,7 +158,7 @@ class Search:
         self._run, self.index = run, index
         self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         self._all_cosines = lru_cache(2)(lambda query: index.all_cosines(self._vector(query)))
-        self._is_named = named_encoder(run) is not None
+        self._is_named = index_encoder(run) is not None
         self.dense_weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
 
     @classmethod

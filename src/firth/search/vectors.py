@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from firth.corpus.document import Problem
 from firth.corpus.read import read_documents
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.encoders.static import ENCODER
 from firth.run.console import Progress, note
 from firth.run.errors import InputError

@@ -22,10 +22,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.corpus.corpus import Corpus, stand_alone
-from firth.encoders.encoder import Normalized, normalize
-from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.encoder import NORMALIZATIONS, Normalization, Normalized, normalize
+from firth.encoders.kinds import find_encoder
 from firth.encoders.language_model import LanguageModelEncoder, upper_layers
-from firth.encoders.pretrained import NORMALIZATIONS, Normalization, Tuning, sample_sentences
+from firth.encoders.pretrained import Tuning, sample_sentences
 from firth.encoders.transformer import open_sentence_transformer
 from firth.evaluation.compare import Answers, answer_by_vectors, choose, compare_answers, texts_of
 from firth.evaluation.questions import QUESTIONS, build_questions, open_questions
@@ -79,8 +79,8 @@ def adapt(
         InputError: The encoder is refused or cannot be tuned, the corpus has too few pairs, or
             `out` holds files that firth did not write.
     """
-    opened, files = Run.open(run), PretrainedFiles.find(encoder)
-    if files.kind is ModelKind.CAUSAL_LM:
+    opened, found = Run.open(run), find_encoder(encoder)
+    if found.kind.is_tuned:
         raise InputError(
             f"{encoder}: a causal language model has no folder of sentence vectors. Make it the "
             "encoder of the run, which tunes it: firth build --encoder"
@@ -93,7 +93,7 @@ def adapt(
         command="train adapt",
         settings=settings,
         inputs={
-            "encoder": files.fingerprint,
+            "encoder": found.fingerprint,
             "corpus": Corpus.open(opened).digest,
             **opened.inputs(QUESTIONS),
         },

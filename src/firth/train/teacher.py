@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.folder import PretrainedFiles
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import find_encoder
 from firth.evaluation.files import read_text
 from firth.run.console import progress
 from firth.run.errors import InputError
@@ -112,7 +111,7 @@ def teacher_inputs(run: Run) -> dict[str, str]:
     if teacher is None:
         return {}
     if source is None:
-        return {"teacher": PretrainedFiles.find(teacher).fingerprint}
+        return {"teacher": find_encoder(teacher).fingerprint}
     values = values_of(source.settings, Scorer.settings(source))
     return {"teacher": fingerprint_value([source.inputs(*Scorer.reads(source)), values])}
 
@@ -132,7 +131,11 @@ def build_teacher(run: Run) -> Outcome:
         )
         _save(workspace / _SENTENCES, chosen)
         if source is None or source.settings.encoder.model is not None:
-            encoder = open_encoder(str(teacher)) if source is None else open_blended_encoder(source)
+            encoder = (
+                find_encoder(str(teacher)).open()
+                if source is None
+                else open_blended_encoder(source)
+            )
             for number in progress(range(-(-len(chosen) // _SHARD)), "Reading with the teacher"):
                 file = workspace / f"vectors-{number:05}.npy"
                 if not file.is_file():

@@ -1,0 +1,202 @@
+"""Kinds of encoders: who recognizes a name or a folder, who opens it, and what it costs.
+
+The kinds of firth and those of other packages are registered alike, as entry points of the group
+`firth.encoders`. `open_encoder` opens an encoder of any kind by name, and any object with `encode`.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from firth.encoders.encoder import (
+    NORMALIZATIONS,
+    AdaptedEncoder,
+    Encoder,
+    Normalization,
+    PretrainedEncoder,
+)
+from firth.encoders.folder import PretrainedFiles
+from firth.encoders.probe import REFUSED
+from firth.run.console import complain, note
+from firth.run.errors import FirthError, InputError, first_line, require
+from firth.run.files import fingerprint_value
+from firth.run.limits import limit
+from firth.run.settings import EncoderSettings
+
+GROUP = "firth.encoders"
+_TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
+"""What a model encodes when it is tried."""
+OBJECT = "object:"
+"""How the name of an encoder begins that was passed as an object, which no name can open."""
+
+
+class Cost(StrEnum):
+    """What encoding a text costs. It decides how much a run encodes."""
+
+    LOW = "low"
+    """A table is looked up: all sentences of a corpus take seconds."""
+    MEDIUM = "medium"
+    """A network or a service: explanations sample fewer sentences."""
+    HIGH = "high"
+    """A language model: too slow for all sentences, so that the index has another encoder."""
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderKind:
+    """A kind of encoder, which a package registers as an entry point of the group `firth.encoders`.
+
+    Attributes:
+        name: For messages and records, as `onnx`.
+        open: Opens an encoder that was found. Anything with `encode` may be returned.
+        recognizes: Whether a name, or a path, is of this kind. Nothing is opened or contacted.
+        recognizes_files: Whether a folder is, which was looked at (`firth.encoders.folder.look`).
+        identity: What tells two encoders of one name apart, as the version of their weights. Files
+            are compared by their bytes.
+        library, extra: A module that must be installed, and the extra of firth that installs it.
+        word_weight: Weight of the alignment of words next to the cosine, at least 0, where the
+            encoder has no states of words.
+        normalizations: What may be done to its dimensions; the first needs no reason.
+        cost: What encoding a text costs.
+        is_tuned: Whether a run tunes it on its documents before it uses it.
+    """
+
+    name: str
+    open: "Callable[[FoundEncoder, EncoderSettings], Encoder]"
+    recognizes: Callable[[str], bool] = _never
+    recognizes_files: Callable[[PretrainedFiles], bool] = _never
+    identity: Callable[[str], str] = str
+    library: str = ""
+    extra: str = ""
+    word_weight: float = 0.15
+    normalizations: tuple[Normalization, ...] = NORMALIZATIONS
+    cost: Cost = Cost.MEDIUM
+    is_tuned: bool = False
+
+
+@dataclass(frozen=True)
+class FoundEncoder:
+    """An encoder that was found by its name, and is not open; or an object that was passed.
+
+    The name is an absolute path, or what the kind recognized.
+    """
+
+    name: str
+    kind: EncoderKind
+    files: PretrainedFiles | None = None
+    passed: AdaptedEncoder | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What changes when the encoder does."""
+        if self.passed is not None:
+            return self.passed.fingerprint
+        if self.files is not None:
+            return self.files.fingerprint
+        return fingerprint_value([self.kind.name, self.kind.identity(self.name)])
+
+    @property
+    def place(self) -> PretrainedFiles:
+        """The files of an encoder that has some."""
+        return self.files or PretrainedFiles.find(self.name)
+
+    def check_installed(self) -> None:
+        """Raise `MissingExtraError` where a library is missing that the kind needs."""
+        if self.kind.library:
+            require(self.kind.library, self.kind.extra, f"{self.name} ({self.kind.name})")
+
+    def open(self, settings: EncoderSettings | None = None) -> PretrainedEncoder:
+        """Open the encoder; what is no `PretrainedEncoder` is adapted."""
+        if self.passed is not None:
+            return self.passed
+        self.check_installed()
+        opened = self.kind.open(self, settings or EncoderSettings())
+        if isinstance(opened, PretrainedEncoder):
+            return opened
+        return AdaptedEncoder(opened, self.name)
+
+
+def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder:
+    """Find an encoder of any kind by name, without opening it, or adapt an object.
+
+    Args:
+        encoder: A name that a kind recognizes: an address, the name of a model that a package
+            brings, a folder, a GGUF or ONNX file, or a name on the hub. Or an object with `encode`.
+
+    Raises:
+        InputError: There is no such encoder, or the object is none.
+    """
+    if isinstance(encoder, FoundEncoder):
+        return encoder
+    if not isinstance(encoder, str | Path):
+        passed = encoder if isinstance(encoder, AdaptedEncoder) else AdaptedEncoder(encoder)
+        return FoundEncoder(f"{OBJECT}{passed.name}", _PASSED, passed=passed)
+    name = str(encoder)
+    if name.startswith(OBJECT):
+        return _refuse(name)
+    known = kinds()
+    for kind in known:
+        if kind.recognizes(name):
+            return FoundEncoder(name, kind)
+    files = PretrainedFiles.find(name)
+    for kind in known:
+        if kind.recognizes_files(files):
+            return FoundEncoder(files.model, kind, files)
+    raise InputError(
+        f"{files.model}: its kind is {files.kind}; expected one of "
+        f"{', '.join(kind.name for kind in known)}, with weights as .safetensors, ONNX or GGUF"
+    )
+
+
+def open_encoder(
+    encoder: "str | Path | Encoder | FoundEncoder", settings: EncoderSettings | None = None
+) -> PretrainedEncoder:
+    """Open an encoder of any kind; arguments and errors as of `find_encoder`."""
+    return find_encoder(encoder).open(settings)
+
+
+def try_model(model: str, settings: str, memory: str, seconds: str) -> None:
+    """Open a model and encode texts with it in this process, which is then ended (`probe`)."""
+    limit(int(memory), int(seconds))
+    try:
+        open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
+    except BaseException as error:  # noqa: BLE001
+        complain(f"{type(error).__name__}: {first_line(error)}")
+        sys.exit(REFUSED if isinstance(error, FirthError) else 1)
+
+
+def kinds() -> list[EncoderKind]:
+    """Return the kinds that are registered, by name; one that cannot be imported is left out."""
+    found = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            kind = point.load()
+            if not isinstance(kind, EncoderKind):
+                raise TypeError(f"a {type(kind).__name__}; expected an EncoderKind")
+        except Exception as error:  # noqa: BLE001
+            note(f"{GROUP}: {point.name} ({point.value}) is left out: {first_line(error)}")
+            continue
+        found.append(kind)
+    if not found:
+        raise InputError(
+            f"no kind of encoder is registered ({GROUP}): firth was installed before its kinds "
+            "were registered, or is not installed. Install it again: pip install -e ."
+        )
+    return found
+
+
+def _refuse(name: str) -> FoundEncoder:
+    raise InputError(
+        f"{name}: the run was built with an encoder that was passed in Python, which no name "
+        f"opens. Pass it again: firth.load(RUN, encoder={name.removeprefix(OBJECT)})"
+    )
+
+
+_PASSED = EncoderKind(name="object", open=lambda found, _: found.open())
