@@ -60,7 +60,8 @@ def test_nothing_is_missed_and_nothing_invented(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leakage, "MIN_WORDS", 3)
-        patch.setattr(leakage, "THRESHOLD", threshold)
+        patch.setattr(leakage, "_BLOCK", 5)
+        patch.setattr("firth.text.near.NEAR", threshold)
         exact, near = find_copies(texts, sentences)
     long = [one for one in map(normal_form, sentences) if len(one.split()) >= 3]
     wanted = {one for one in map(normal_form, texts) if len(one.split()) >= 3}

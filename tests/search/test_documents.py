@@ -11,7 +11,7 @@ from firth.corpus.document import Document
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.documents import DEFAULT, Comparison, Given, compare_documents, find_reuse
-from firth.search.near import Kind
+from firth.text.near import Kind
 from firth.text.sentences import split_sentences
 
 Make = Callable[..., Run]

@@ -16,7 +16,7 @@ from firth.search.calibration import SAME_DOCUMENT, UNMATCHED, Calibration
 from firth.search.clean import read_review, write_cleaned, write_review
 from firth.search.duplicates import SIMILAR, duplicates, group_pairs
 from firth.search.evidence import Reader
-from firth.search.near import Kind, Pairs
+from firth.text.near import Kind, Pairs
 
 Make = Callable[..., Run]
 PAIRS = st.dictionaries(

@@ -3,7 +3,7 @@
 import pytest
 
 from firth.search.evidence import Reader
-from firth.search.near import Kind
+from firth.text.near import Kind
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,21 @@
-"""Overlap of evaluation sets with a corpus: equal texts and near copies.
+"""Overlap of evaluation sets with a corpus: equal texts and near copies (`firth.text.near`)."""
 
-A near copy has a Jaccard similarity of at least 0.7 of the sets of consecutive word pairs
-(bigrams): one word of 14 changed in the middle, or three words of ten added at an end. The search
-is exact. A text that shares enough bigrams with a sentence shares one of the sentence's rarest, so
-that only texts with one of these are compared (prefix filtering, Chaudhuri et al. 2006).
-"""
-
-import math
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.sets import EvaluationSet
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.text.near import WordTable
 from firth.text.sentences import split_sentences
 from firth.text.words import language_of_texts, normal_form
 
 MIN_WORDS = 6
 """Shorter texts occur in any large corpus by chance."""
-THRESHOLD = 0.7
+_BLOCK = 50_000
+"""Sentences that are compared at a time."""
 
 
 def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> tuple[set[str], set[str]]:
@@ -28,34 +23,19 @@ def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> tuple[set[str
 
     Texts with fewer than `MIN_WORDS` words are not looked for. Some texts have both.
     """
-    wanted = {form: _bigrams(form) for form in map(normal_form, texts) if _is_long(form)}
-    holders: dict[tuple[str, str], list[str]] = {}
-    for form, bigrams in wanted.items():
-        for bigram in bigrams:
-            holders.setdefault(bigram, []).append(form)
+    wanted, left_to_read = [*dict.fromkeys(map(normal_form, texts))], iter(sentences)
     exact, near = set[str](), set[str]()
-    for form in filter(_is_long, map(normal_form, sentences)):
-        if form in wanted:
-            exact.add(form)
-        bigrams = _bigrams(form)
-        needed = math.ceil(THRESHOLD * len(bigrams) - 1e-9)
-        counts = sorted((len(holders.get(bigram, ())), bigram) for bigram in bigrams)
-        rarest = counts[: len(bigrams) - needed + 1]
-        candidates = {other for n, bigram in rarest if n for other in holders[bigram]}
-        for candidate in candidates - near - {form}:
-            shared = len(bigrams & wanted[candidate])
-            union = len(bigrams) + len(wanted[candidate]) - shared
-            if shared >= THRESHOLD * union - 1e-9:
-                near.add(candidate)
+    while block := [*islice(left_to_read, _BLOCK)]:
+        table = WordTable([wanted, block], MIN_WORDS)
+        copied = {wanted[first] for first in table.repeats() if first < len(wanted)}
+        pairs = table.near(before=len(wanted))
+        for one, two in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
+            if two >= len(wanted) or wanted[two] in copied:
+                near.add(wanted[one])
+            if two < len(wanted) and wanted[one] in copied:
+                near.add(wanted[two])
+        exact |= copied
     return exact, near
-
-
-def _is_long(form: str) -> bool:
-    return form.count(" ") >= MIN_WORDS - 1
-
-
-def _bigrams(form: str) -> set[tuple[str, str]]:
-    return set(pairwise(form.split(" ")))
 
 
 def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSet]:

@@ -16,7 +16,7 @@ from firth.run.outputs import claim_output, write_file, write_json_lines
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.search.duplicates import Duplicates, Member
-from firth.search.near import Kind
+from firth.text.near import Kind
 
 _COLUMNS = ("match", "kind", "score", "text1", "text2", "place1", "place2")
 _ANSWERS = {"1": True, "yes": True, "y": True, "0": False, "no": False, "n": False}

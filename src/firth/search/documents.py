@@ -20,7 +20,8 @@ from firth.search.align import Side, align
 from firth.search.calibration import Calibration
 from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.search.near import Kind, Pairs, similar_pairs
+from firth.search.similar import similar_pairs
+from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints
 

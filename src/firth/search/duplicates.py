@@ -22,7 +22,8 @@ from firth.search.calibration import UNMATCHED, Calibration
 from firth.search.documents import RATE, check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
-from firth.search.near import Kind, Pairs, WordTable, similar_pairs
+from firth.search.similar import similar_pairs
+from firth.text.near import Kind, Pairs, WordTable
 from firth.text.types import Ints
 
 Unit = Literal["sentence", "document"]

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from itertools import pairwise
 
-from firth.search.near import NEAR, SLACK, Kind
 from firth.text.marks import Mark, marks_of, numbers_in
+from firth.text.near import Kind, are_near
 from firth.text.stems import ENGLISH_STOP_WORDS
 from firth.text.words import normal_form, stemmer_of, stems
 
@@ -156,9 +155,7 @@ class Reader:
             return Kind.EXACT
         if self.differing(a, b):
             return Kind.RELATED
-        pairs = set(pairwise(one)), set(pairwise(two))
-        near = len(pairs[0] & pairs[1]) >= NEAR * len(pairs[0] | pairs[1]) - SLACK > 0
-        return Kind.NEAR if near else Kind.SIMILAR
+        return Kind.NEAR if are_near(one, two) else Kind.SIMILAR
 
 
 def _named(what: str, one: frozenset[str], two: frozenset[str]) -> str:
