@@ -17,8 +17,6 @@ from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
 from firth.evaluation.sets import load_sets
 from firth.model import open_scorer
-from firth.run.run import Run
-from firth.scorer.scorer import Scorer
 from firth.text.types import CosineScorer, PairScorer, TextPair
 
 ENCODER, SCORER_OVER = "all-MiniLM-L6-v2", "scorer over all-MiniLM-L6-v2"
@@ -35,12 +33,8 @@ HEADINGS = {
 }
 FIRST, SEVEN = list(HEADINGS)[:5], [name for name in HEADINGS if name != "sts-b:dev"]
 PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER))
-UNNUMBERED, OVER_UNNUMBERED, SHORT = "scorer alike", "scorer over alike", "encoder cut"
-PARTS = {
-    "scorer: rule for numbers": (SCORER, UNNUMBERED),
-    f"{SCORER_OVER}: rule for numbers": (SCORER_OVER, OVER_UNNUMBERED),
-    "encoder: the last 256 of 512 dimensions": (STATIC, SHORT),
-}
+SHORT = "encoder cut"
+PARTS = {"encoder: the last 256 of 512 dimensions": (STATIC, SHORT)}
 """What a part adds: the whole, and the whole without it."""
 LEARNED_FROM = {
     ENCODER: "labelled pairs, by others",
@@ -69,7 +63,6 @@ def main() -> None:
         SCORER_OVER: given.encoder_run,
     }
     scorers = {name: open_scorer(opened) for name, opened in systems.items()}
-    scorers |= {UNNUMBERED: unnumbered(given.run), OVER_UNNUMBERED: unnumbered(given.encoder_run)}
     encode = open_encoder(f"{given.run}/encoder").encode
     scorers[SHORT] = CosineScorer(SHORT, lambda texts: encode(texts)[:, :256])
     done = evaluate(scorers, list(HEADINGS), given.data_dir)
@@ -108,11 +101,6 @@ def pairs_per_second(scorer: PairScorer, pairs: Sequence[TextPair]) -> int:
     start = process_time()
     scorer.similarities(pairs)
     return int(round(len(pairs) / (process_time() - start), -1))
-
-
-def unnumbered(run: str) -> PairScorer:
-    """Return the scorer of a run without the rule for numbers that differ."""
-    return Scorer.open(Run.open(run).changed({"scorer": {"number_penalty": 0.0}}))
 
 
 def difference(done: Evaluation, models: tuple[str, ...] | list[str], sets: list[str]) -> Cell:

@@ -48,12 +48,11 @@ def systems_of(run: Run) -> dict[str, PairScorer]:
     static = open_encoder("wordllama")
     sentences, aligned = EncodedSentences(static.encode), AlignedWords(space)
     parts: dict[str, Component] = {"sentences": sentences, "words": aligned}
-    penalty = run.settings.scorer.number_penalty
-    over = Scorer(parts, {"sentences": 1.0, "words": 0.15}, penalty, space, no_contexts)
+    over = Scorer(parts, {"sentences": 1.0, "words": 0.15}, space, no_contexts)
     return {
         **{name: open_baseline(name, run) for name in ("dice", "tfidf", "ngrams")},
         "scorer": Scorer.open(run, Blend()),
-        "scorer, sentence vectors": Scorer.open(run, Blend(word_weight=0.0)),
+        "scorer, sentence vectors": Scorer.open(run, Blend({"sentences": 1.0})),
         "scorer, spelling 0.5": Scorer.open(run, Blend(spelling_weight=0.5)),
         "wordllama": CosineScorer("wordllama", static.encode),
         "scorer over wordllama": over,

@@ -29,7 +29,7 @@ CHANGED = {
     "seed": 7,
     "corpus": {"inputs": ["a, b", "ü*.txt", "no"], "language": "no", "id_field": None},
     "encoder": {"model": "a: b # c", "prompt": "{}\n\t'\"["},
-    "scorer": {"number_penalty": 0.5, "sentence_weight": 1e-07},
+    "scorer": {"spelling_weight": 0.5, "weights": {"sentences": 1e-07}},
     "paper": {"coherence": {"hidden": 8}},
 }
 
@@ -43,7 +43,7 @@ def test_settings_written_and_read_again_are_the_same(tmp_path: Path) -> None:
     values = [line for line in path.read_text().splitlines() if line and line[0] != "#"]
     assert {line.partition(":")[0] for line in values} == {
         "seed", "corpus.inputs", "corpus.language", "encoder.model", "encoder.prompt",
-        "scorer.number_penalty", "scorer.sentence_weight", "paper.coherence.hidden",
+        "scorer.spelling_weight", "scorer.weights.sentences", "paper.coherence.hidden",
     }  # fmt: skip
 
 
@@ -151,10 +151,10 @@ def test_changes_are_laid_over() -> None:
     """Other settings stay; None is a value; the settings that are changed are not touched."""
     before = parse_settings(CHANGED, "test")
     after = change_settings(
-        before, {"encoder": {"model": None}, "paper": {"coherence": {"steps": 2}}}, "test"
+        before, {"encoder": {"model": None}, "paper": {"coherence": {"batch": 2}}}, "test"
     )
     assert (after.encoder.model, after.encoder.prompt) == (None, before.encoder.prompt)
-    assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "steps": 2}
+    assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "batch": 2}
     assert before.model_dump()["paper"]["coherence"] == {"hidden": 8}
     with pytest.raises(ConfigError, match="here: 1 problem"):
         change_settings(before, {"seed": -1}, "here")

@@ -8,7 +8,7 @@ import pytest
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, SummedWords
-from firth.scorer.contexts import Contexts
+from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.scorer import Scorer
 from firth.text.stems import fit_idf
 from firth.text.words import stems
@@ -61,17 +61,15 @@ def contexts(space: WordSpace) -> Contexts:
     return Contexts.group(texts, documents, titles, vectors, space.idf, 8, 1)
 
 
-def scorer_of(
-    space: WordSpace, contexts: Contexts, blend: Blend | None = None, penalty: float = 0.25
-) -> Scorer:
+def scorer_of(space: WordSpace, contexts: Contexts, blend: Blend | None = None) -> Scorer:
     """A scorer without a run."""
     blend = blend or Blend()
     known = blend.known(space)
     components: dict[str, Component] = {
-        "sentences": SummedWords(known, blend.spelling_weight), "words": AlignedWords(known)
-    }  # fmt: skip
-    weights = {"sentences": blend.sentence_weight, "words": blend.word_weight}
-    return Scorer(components, weights, penalty, space, lambda: contexts)
+        "sentences": SummedWords(known, blend.spelling_weight, lambda: TopicFits(contexts)),
+        "words": AlignedWords(known),
+    }
+    return Scorer(components, blend.weights, space, lambda: contexts)
 
 
 @pytest.fixture(scope="session")

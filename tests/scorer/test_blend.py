@@ -11,9 +11,9 @@ from firth.scorer.blend import Blend, default_blend
 def test_the_defaults() -> None:
     """A pretrained encoder needs less of the words, unless it is a language model or reads words
     in their sentences. Where sentences stand alone, learned vectors are left out."""
-    assert default_blend(None) == default_blend(language_model.KIND) == Blend(1.0, 0.5, 0.8)
-    assert default_blend(onnx.KIND).word_weight == 0.15
-    assert default_blend(onnx.KIND, has_states=True).word_weight == 0.5
+    assert default_blend(None) == default_blend(language_model.KIND) == Blend()
+    assert default_blend(onnx.KIND).weights["words"] == 0.15
+    assert default_blend(onnx.KIND, has_states=True).weights["words"] == 0.5
     assert not default_blend(None, alone=True).learned
     weights = [default_blend(None, sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
     assert weights == [4.0, 1.6, 0.8]
@@ -23,8 +23,9 @@ def test_settings_override_the_choice(empty_run: Run) -> None:
     """What they give wins; the stage is read for the rest, and only then."""
     with pytest.raises(MissingStageError, match="firth build"):
         Blend.of(empty_run)
-    weights = {"sentence_weight": 2.0, "word_weight": 1.0, "spelling_weight": 0.1}
-    assert Blend.of(empty_run.changed({"scorer": weights})) == Blend(2.0, 1.0, 0.1)
-    nothing = {"sentence_weight": 0.0, "word_weight": 0.0, "spelling_weight": 1.0}
-    with pytest.raises(ConfigError, match="both 0"):
+    weights = {"sentences": 2.0, "words": 1.0}
+    changed = empty_run.changed({"scorer": {"weights": weights, "spelling_weight": 0.1}})
+    assert Blend.of(changed) == Blend(weights, 0.1)
+    nothing = {"weights": {"sentences": 0.0, "words": 0.0}, "spelling_weight": 1.0}
+    with pytest.raises(ConfigError, match="all 0"):
         Blend.of(empty_run.changed({"scorer": nothing}))

@@ -12,7 +12,13 @@ from scipy import sparse
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.scorer import components as module
 from firth.scorer import stem_table
-from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
+from firth.scorer.components import (
+    AlignedWords,
+    Component,
+    EncodedSentences,
+    HasMatrix,
+    SummedWords,
+)
 from firth.scorer.stem_table import StemTable
 from firth.text.types import Floats, TextPair, unit
 
@@ -67,13 +73,10 @@ def test_evidence_sums_to_the_similarity(components: dict[str, Component], name:
     """The explanation of a score is complete, and adds nothing."""
     scores = components[name].similarities(PAIRS).tolist()
     for score, evidence in zip(scores, components[name].evidence(PAIRS), strict=True):
-        product = 0.0
-        if evidence.vectors is not None:
-            product = float(evidence.vectors[0] @ evidence.vectors[1])
-        words = 0.0 if evidence.words is None else float(evidence.words.sum())
-        assert product + words == pytest.approx(score, abs=1e-6)
-        if evidence.learned is not None:
-            assert evidence.learned.sum() == pytest.approx(product, abs=1e-9)
+        assert sum(part.contribution for part in evidence) == pytest.approx(score, abs=1e-6)
+        for part in evidence:
+            if part.cells is not None:
+                assert part.cells.sum() == pytest.approx(part.contribution, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,6 +105,7 @@ def test_a_matrix_has_the_similarities_of_all_pairs(
         for cells in (1, 1 << 22):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(module, "_CELLS", cells)
+                assert isinstance(component, HasMatrix)
                 found = component.matrix(texts)
             assert found == pytest.approx(expected, abs=2e-6), name
 

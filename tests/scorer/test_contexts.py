@@ -31,7 +31,7 @@ def test_fits_sum_to_the_cosine(seed: int, count: int) -> None:
     spread = np.linalg.eigvalsh(contexts.vectors.T.astype(float) @ contexts.vectors)
     assume(spread[0] > 1e-5 * spread[-1])  # no direction is left out
     one, two = unit(rng.standard_normal((2, 5)))
-    fits = contexts.decorrelated()
+    fits = contexts.vectors @ contexts.turn
     assert np.isclose((fits @ one) @ (fits @ two) / count, one @ two, atol=1e-4)
     plain = contexts.vectors.astype(float)
     assert count < 30 or not np.isclose((plain @ one) @ (plain @ two) / count, one @ two, atol=1e-4)
@@ -39,7 +39,8 @@ def test_fits_sum_to_the_cosine(seed: int, count: int) -> None:
 
 def test_fewer_contexts_than_dimensions_explain_what_they_can_see() -> None:
     """Directions that no context has are left out, and nothing becomes infinite."""
-    fits = contexts_of(np.eye(6)[:3]).decorrelated()
+    contexts = contexts_of(np.eye(6)[:3])
+    fits = contexts.vectors @ contexts.turn
     assert np.isfinite(fits).all()
     seen, unseen = np.eye(6)[1], np.eye(6)[5]
     assert np.isclose((fits @ seen) @ (fits @ seen) / 3, 1.0)
@@ -100,6 +101,8 @@ def test_contexts_come_back_from_disk(contexts: Contexts, tmp_path: Path) -> Non
     assert list(again.topics) == list(contexts.topics)
     assert again.vectors.tobytes() == contexts.vectors.tobytes()
     assert again.labels.tolist() == contexts.labels.tolist()
+    assert again.turn.tobytes() == contexts.turn.tobytes()
+    assert again.names == contexts.names
     (tmp_path / "sentences.jsonl").write_text("[1]\n")
     with pytest.raises(DamagedError, match="firth build"):
         Contexts.load(tmp_path)
@@ -110,10 +113,10 @@ def test_evidence_of_a_product(contexts: Contexts, space: WordSpace) -> None:
     fits, encoder = TopicFits(contexts), BagEncoder(space)
     texts = contexts.texts[:70]
     ones, pairs = encoder.encode(texts).astype(float), list(zip(texts, texts[::-1], strict=True))
-    found = list(fits.explain(pairs, ones, ones[::-1], 0.7))
+    found = list(fits.explain(pairs, ones, ones[::-1]))
     assert len(found) == 70
     for i, (pair, (product, _, shown)) in enumerate(zip(pairs, found, strict=True)):
-        assert product == pytest.approx(0.7 * ones[i] @ ones[-1 - i], abs=1e-9)
+        assert product == pytest.approx(ones[i] @ ones[-1 - i], abs=1e-9)
         documents = [context.document for context in shown]
         assert len(set(documents)) == len(documents)
         assert not {context.text for context in shown} & {*pair}
@@ -127,7 +130,7 @@ def test_evidence_of_a_product(contexts: Contexts, space: WordSpace) -> None:
             assert context.fit2 == pytest.approx(vectors[1] @ vectors[2], abs=1e-5)
     assert any(contexts for _, _, contexts in found)
     assert any(topics for _, topics, _ in found)
-    (alone,) = fits.explain(pairs[65:66], ones[65:66], ones[4:5], 0.7)
+    (alone,) = fits.explain(pairs[65:66], ones[65:66], ones[4:5])
     for first, second in zip(alone[1], found[65][1], strict=True):
         assert first.words == second.words
         # Products of matrices of other sizes are rounded otherwise.

@@ -16,13 +16,12 @@ from firth.scorer import render
 from firth.scorer.explanation import (
     CONTEXTS,
     EQUAL,
-    NUMBERS,
     TOPICS,
     WORDS,
+    Amount,
     ContextShare,
     Explanation,
     Knowledge,
-    Part,
     TopicShare,
     Word,
     WordMatch,
@@ -39,7 +38,7 @@ def example() -> Explanation:
     rate = TopicShare(("tax", "rate"), 0.012)
     matches = (WordMatch("taxes", "Taxes", 1.0, 0.1), WordMatch("working", "work", 0.8, 0.09))
     listed = {
-        WORDS: (0.2, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012]), NUMBERS: (-0.04, [-0.04])
+        WORDS: (0.16, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012])
     }  # fmt: skip
     return Explanation(
         "Cut taxes for working families with two children on Monday.",
@@ -61,16 +60,14 @@ def example() -> Explanation:
     )  # fmt: skip
 
 
-@given(words=amounts, topics=amounts, rest=st.floats(-0.2, 0.2), penalty=st.floats(0, 0.3))
+@given(words=amounts, topics=amounts, rest=st.floats(-0.2, 0.2))
 def test_parts_and_rows_sum_to_the_score(
-    words: list[float], topics: list[float], rest: float, penalty: float
+    words: list[float], topics: list[float], rest: float
 ) -> None:
     """Whatever is listed; `top` moves what it removes into the rest of its part."""
     contributions = {WORDS: math.fsum(words) + rest, TOPICS: math.fsum(topics)}
-    score = math.fsum(contributions.values()) - penalty + 1e-13  # a rounding error
+    score = math.fsum(contributions.values()) + 1e-13  # a rounding error
     listed = {WORDS: (contributions[WORDS], words), TOPICS: (contributions[TOPICS], topics)}
-    if penalty:
-        listed[NUMBERS] = (-penalty, [-penalty])
     explanation = Explanation(
         "a", "b", score, parts_of(score, listed),
         tuple(TopicShare((str(n),), x) for n, x in enumerate(topics)),
@@ -86,10 +83,21 @@ def test_parts_and_rows_sum_to_the_score(
     assert len(explanation.top(2).topics) == min(2, len(topics))
 
 
+def test_a_remainder_is_an_error() -> None:
+    """What evidence lacks is said of equal texts only; rounding goes into the first part."""
+    listed: dict[str, tuple[float, list[float]]] = {WORDS: (0.2, []), TOPICS: (0.1, [])}
+    with pytest.raises(RuntimeError, match=r"\+0\.100000 of the score .* words 0\.2"):
+        parts_of(0.4, listed)
+    assert parts_of(1.0, listed, equal=True)[EQUAL].contribution == pytest.approx(0.7)
+    rounded = parts_of(0.3 + 1e-6, listed)
+    assert rounded.keys() == listed.keys()
+    assert rounded[WORDS].contribution == pytest.approx(0.2 + 1e-6, abs=1e-12)
+
+
 def test_contexts_are_evidence_too() -> None:
     """As the paper's method lists them: without topics and words."""
     shares = tuple(ContextShare(f"[…] {n}", "d", 0.1, 0.2, 0.01 * n) for n in (3, 2, 1))
-    parts = {CONTEXTS: Part(0.5, 0.44)}
+    parts = {CONTEXTS: Amount(0.5, 0.44)}
     explanation = Explanation("a", "b", 0.5, parts, contexts=shares)
     assert [row.contribution for row in explanation.rows] == [0.03, 0.02, 0.01, 0.44]
     assert explanation.top(1).parts[CONTEXTS].rest == pytest.approx(0.47)
@@ -104,10 +112,10 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
         "Shared topics: tax, cut, pay (0.02); tax, rate (0.01). "
         "Only in sentence 1: families, two, Monday. "
         "Only in sentence 2: didn't, 3, people. "
-        "Caution: only sentence 2 is negated (didn't); numbers differ (two vs. 3, -0.04); "
+        "Caution: only sentence 2 is negated (didn't); numbers differ (two vs. 3); "
         "only sentence 1 has names (Monday)."
     )
-    assert example().equation == "similarity 0.2500 = +0.2000 words +0.0900 topics -0.0400 numbers"
+    assert example().equation == "similarity 0.2500 = +0.1600 words +0.0900 topics"
     assert example().unknown == ("people",)
     lines = str(example()).splitlines()
     resembled = lines.index("  Taxes were cut again. (Budget)")
@@ -116,33 +124,30 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks1", "marks2", "penalty", "caution"),
+    ("marks1", "marks2", "caution"),
     [
-        ({"3": Mark.NUMBER}, {}, 0.0, "only sentence 1 has numbers (3)"),
-        ({}, {"3": Mark.NUMBER, "4": Mark.NUMBER}, 0.0, "only sentence 2 has numbers (3, 4)"),
-        ({"3": Mark.NUMBER}, {"4": Mark.NUMBER}, 0.1, "numbers differ (3 vs. 4, -0.10)"),
-        ({}, {}, 0.1, "numbers differ (-0.10)"),
-        ({"Bath": Mark.NAME}, {"Rome": Mark.NAME}, 0.0, "names differ (Bath vs. Rome)"),
-        ({"not": Mark.NEGATION}, {}, 0.0, "only sentence 1 is negated (not)"),
+        ({"3": Mark.NUMBER}, {}, "only sentence 1 has numbers (3)"),
+        ({}, {"3": Mark.NUMBER, "4": Mark.NUMBER}, "only sentence 2 has numbers (3, 4)"),
+        ({"3": Mark.NUMBER}, {"4": Mark.NUMBER}, "numbers differ (3 vs. 4)"),
+        ({"Bath": Mark.NAME}, {"Rome": Mark.NAME}, "names differ (Bath vs. Rome)"),
+        ({"not": Mark.NEGATION}, {}, "only sentence 1 is negated (not)"),
     ],
 )
-def test_cautions(
-    marks1: dict[str, Mark], marks2: dict[str, Mark], penalty: float, caution: str
-) -> None:
-    """They name what only one text has; the penalty is added where there is one."""
-    parts = {WORDS: Part(0.3, 0.3)} | ({NUMBERS: Part(-penalty, 0.0)} if penalty else {})
+def test_cautions(marks1: dict[str, Mark], marks2: dict[str, Mark], caution: str) -> None:
+    """They name what only one text has."""
+    parts = {WORDS: Amount(0.3, 0.3)}
     sides = [tuple(Word(text, mark=mark) for text, mark in marks.items())
              for marks in (marks1, marks2)]  # fmt: skip
     explanation = Explanation("a", "b", 0.3, parts, words1=sides[0], words2=sides[1])
     assert explanation.cautions == (caution,)
     matched = tuple(replace(word, matched=True) for word in sides[0])
-    if not penalty and not marks2:
+    if not marks2:
         assert replace(explanation, words1=matched).cautions == ()
 
 
 def test_the_same_words_in_another_order_are_a_caution() -> None:
     """Only if they are the same words, each as often, and the order is not the same."""
-    parts = {WORDS: Part(1.0, 1.0)}
+    parts = {WORDS: Amount(1.0, 1.0)}
 
     def cautions(one: str, two: str) -> tuple[str, ...]:
         return Explanation(one, two, 1.0, parts).cautions
@@ -162,7 +167,7 @@ def test_the_same_words_in_another_order_are_a_caution() -> None:
 
 def test_without_knowledge_nothing_is_claimed() -> None:
     """The text says so, and names the unknown words."""
-    parts = {WORDS: Part(0.1, 0.1)}
+    parts = {WORDS: Amount(0.1, 0.1)}
     words = (Word("xqzzy", known=False),)
     none = Explanation("xqzzy", "b", 0.1, parts, words1=words, knowledge=Knowledge.NONE)
     assert "(xqzzy): the score says nothing" in none.text
@@ -211,7 +216,7 @@ def test_all_forms_show_the_same_rows() -> None:
         assert f"{amount:+.3f}" in html
     assert "Taxes were cut again." in html
     for form in (html, text, values["text"]):
-        assert "numbers differ (two vs. 3, -0.04)" in form
+        assert "numbers differ (two vs. 3)" in form
     assert values["cautions"] == list(explanation.cautions)
     assert values["contexts"][0]["document"] == "d1"
 

@@ -1,5 +1,6 @@
-"""The scorer: a weighted mean minus a penalty, symmetric, and explained by what sums to it."""
+"""The scorer: a weighted mean, symmetric, and explained by what sums to it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,11 @@ from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import InputError
 from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, EncodedSentences
-from firth.scorer.contexts import Contexts
-from firth.scorer.explanation import EQUAL, NUMBERS, TOPICS, WORDS, Explanation, Knowledge
+from firth.scorer.contexts import Contexts, TopicFits
+from firth.scorer.explanation import EQUAL, TOPICS, WORDS, Explanation, Knowledge, Part
 from firth.scorer.scorer import Scorer
 from firth.text.marks import Mark
+from firth.text.types import Floats, TextPair
 
 from .conftest import TOPICS as SUBJECTS
 from .conftest import scorer_of
@@ -35,9 +37,10 @@ TEXT = st.lists(WORD, max_size=8).map(" ".join)
 def of_encoder(space: WordSpace, contexts: Contexts) -> Scorer:
     """Cosines of an encoder."""
     components: dict[str, Component] = {
-        "sentences": EncodedSentences(BagEncoder(space).encode), "words": AlignedWords(space)
-    }  # fmt: skip
-    return Scorer(components, {"sentences": 1.0}, 0.0, space, lambda: contexts)
+        "sentences": EncodedSentences(BagEncoder(space).encode, lambda: TopicFits(contexts)),
+        "words": AlignedWords(space),
+    }
+    return Scorer(components, {"sentences": 1.0}, space, lambda: contexts)
 
 
 def sums(found: Explanation) -> None:
@@ -55,30 +58,16 @@ def sums(found: Explanation) -> None:
 
 def test_the_score_is_the_weighted_mean(space: WordSpace, contexts: Contexts) -> None:
     """Weights are divided by their sum; a weight of 0 leaves a component out."""
-    scorer = scorer_of(space, contexts, Blend(1.0, 3.0))
+    scorer = scorer_of(space, contexts, Blend({"sentences": 1.0, "words": 3.0}))
     parts = {name: each.similarities(PAIRS[:2]) for name, each in scorer.components.items()}
     expected = (parts["sentences"] + 3 * parts["words"]) / 4
     np.testing.assert_allclose(scorer.similarities(PAIRS[:2]), expected, atol=1e-12)
     assert "0.25 sentences + 0.75 words" in scorer.name
-    only = scorer_of(space, contexts, Blend(0.0, 0.3))
+    only = scorer_of(space, contexts, Blend({"sentences": 0.0, "words": 0.3}))
     np.testing.assert_allclose(only.similarities(PAIRS[:1]), parts["words"][:1], atol=1e-12)
     assert only.weights == {"words": 1.0}
-    assert only.explain(A, B).parts[TOPICS].contribution == pytest.approx(0, abs=1e-12)
+    assert set(only.explain(A, B).parts) == {WORDS}
     sums(only.explain(A, B))
-
-
-def test_numbers_that_differ_take_a_share(space: WordSpace, contexts: Contexts) -> None:
-    """In proportion to the setting; nothing where one text has none, nor of a score below 0."""
-    four = "4 ships left the harbour."
-    pairs = [(four, "23 ships left the harbour."), (four, "4 ships and 23 boats left."),
-             (four, "Ships left."), (A, B)]  # fmt: skip
-    plain = scorer_of(space, contexts, penalty=0.0)
-    scores = plain.similarities(pairs)
-    assert scores.min() > 0
-    assert "numbers" not in plain.name
-    for share in (0.25, 1.0):
-        found = scorer_of(space, contexts, penalty=share).similarities(pairs)
-        np.testing.assert_allclose(found, scores * (1 - share * np.array([1, 0.5, 0, 0])))
 
 
 def test_it_is_symmetric_and_equal_texts_score_one(scorer: Scorer, of_encoder: Scorer) -> None:
@@ -158,16 +147,12 @@ def test_whatever_is_asked(scorer: Scorer, one: str, two: str) -> None:
 
 
 def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:
-    """Numbers that differ and a negation are unmatched; the penalty lies on the numbers."""
+    """Numbers that differ and a negation are unmatched, and said; they take nothing."""
     found = scorer.explain(*PAIRS[-1])
     marks = {word.text: word.mark for word in found.words2 if word.mark}
     assert marks == {"didn't": Mark.NEGATION, "4": Mark.NUMBER}
-    penalty = found.parts[NUMBERS].contribution
-    assert penalty < -0.01
-    assert f"numbers differ (3 vs. 4, {penalty:.2f})" in found.text
+    assert "numbers differ (3 vs. 4)" in found.text
     assert "only sentence 2 is negated (didn't)" in found.text
-    assert sum(w.contribution or 0 for w in found.words1 if w.mark is Mark.NUMBER) < 0
-    assert NUMBERS not in scorer.explain(A, B).parts
     assert not scorer.explain("No ship left.", "The ship never left.").cautions, "both are negated"
     (caution,) = scorer.explain("The ship met the sailor.", "The sailor met the ship.").cautions
     assert "another order" in caution
@@ -206,3 +191,60 @@ def test_nothing_is_claimed_where_nothing_is_known(
         assert "says nothing" in found.text
         assert not found.word_matches
     assert scorer.explain("!!!", "!!!").parts[EQUAL].contribution == 1.0
+
+
+# --- Components of others ----------------------------------------------------------------------
+
+
+class Lengths:
+    """The ratio of the lengths of two texts: a component that a stranger may write."""
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return np.array([min(len(a), len(b)) / max(1, len(a), len(b)) for a, b in pairs])
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
+        for similarity in self.similarities(pairs).tolist():
+            yield (Part(name="lengths", contribution=similarity),)
+
+
+class Lying(Lengths):
+    """Its evidence is half of its similarity."""
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
+        for (part,) in super().evidence(pairs):
+            yield (part.times(0.5),)
+
+
+class Broken(Lengths):
+    """It gives no numbers."""
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return np.full(len(pairs), np.nan)
+
+
+def with_component(scorer: Scorer, component: Component) -> Scorer:
+    components = {**scorer.components, "lengths": component}
+    weights = {"sentences": 1.0, "words": 0.5, "lengths": 0.5}
+    return Scorer(components, weights, scorer._space, scorer._open_contexts)
+
+
+def test_a_component_of_others_is_named_and_counts(scorer: Scorer) -> None:
+    """It has its own part and row, everything still sums to the score, and nothing is `equal`."""
+    added = with_component(scorer, Lengths())
+    expected = 0.75 * scorer.similarity(A, B) + 0.25 * len(B) / len(A)
+    assert added.similarity(A, B) == pytest.approx(expected)
+    found = added.explain(A, B)
+    sums(found)
+    assert found.parts["lengths"].contribution == pytest.approx(0.25 * len(B) / len(A))
+    assert EQUAL not in found.parts
+    assert [row.label for row in found.rows if row.part == "lengths"] == ["lengths"]
+    assert added.similarity_matrix([A, B, A])[0].tolist() == pytest.approx([1.0, expected, 1.0])
+    assert "0.25 lengths" in added.name
+
+
+def test_what_is_not_explained_is_an_error(scorer: Scorer) -> None:
+    """It is no part of its own: an explanation must not claim what it does not know."""
+    with pytest.raises(RuntimeError, match="is not explained"):
+        with_component(scorer, Lying()).explain(A, B)
+    with pytest.raises(InputError, match="component lengths"):
+        with_component(scorer, Broken()).similarities([(A, B)])

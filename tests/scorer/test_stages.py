@@ -95,7 +95,7 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
     assert {TOPICS_PART, WORDS_PART} == set(explanation.parts)
     assert explanation.score == scorer.similarities([(A, B)])[0]
     assert explanation.contexts[0].document
-    only = Scorer.open(built, Blend(0.0, 1.0))
+    only = Scorer.open(built, Blend({"words": 1.0}))
     assert only.weights == {"words": 1.0}
     assert Scorer.reads(built) == (WORDS, BLEND)
 
@@ -103,7 +103,7 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
 def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     """Its cosine is the sentence part, of which contexts explain all."""
     scorer = Scorer.open(encoded)
-    assert Blend.of(encoded) == Blend(word_weight=0.15, spelling_weight=3.8)
+    assert Blend.of(encoded) == Blend({"sentences": 1.0, "words": 0.15}, 3.8)
     assert len(Scorer.reads(encoded)) == 3
     explanation = scorer.explain(A, B)
     parts = {name: one[0] for name, one in scorer.component_similarities([(A, B)]).items()}
@@ -133,5 +133,5 @@ def test_the_normalization_is_decided(
     contexts = Contexts.load(run.folder(CONTEXTS))
     # The encoder's vectors have a common part, which centering removes.
     assert bool(np.linalg.norm(contexts.vectors.mean(axis=0)) < 0.2) is gained
-    unrelated = Scorer.open(run, Blend(1.0, 0.0)).similarity(*UNRELATED)
+    unrelated = Scorer.open(run, Blend({"sentences": 1.0})).similarity(*UNRELATED)
     assert (unrelated < 0.5) is gained

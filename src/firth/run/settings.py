@@ -123,15 +123,13 @@ class StaticSettings(Section):
 class ScorerSettings(Section):
     """How the scorer compares two sentences."""
 
-    sentence_weight: NonNegative | None = None
-    """Weight of the cosine of sentence vectors. By default 1."""
-    word_weight: NonNegative | None = None
-    """Weight of the alignment of words. By default 0.15 with an encoder of sentences, else 0.5."""
+    weights: dict[str, NonNegative] = {}
+    """Weights of components: `sentences` (the cosine of sentence vectors, by default 1), `words`
+    (the alignment of words, by default 0.15 with an encoder of sentences, else 0.5), and those that
+    packages add, by default 0."""
     spelling_weight: NonNegative | None = None
     """Length of a word's character n-gram vector, where its learned vector has length 1. By default
     0.8."""
-    number_penalty: Fraction = 0.25
-    """Share of the score that is lost where the numbers of two texts differ."""
     contexts: Count | None = None
     """Corpus sentences that explanations draw on. By default 20,000; 2,000 with an encoder."""
     topics: Count = 100
@@ -204,9 +202,8 @@ SHOWN = (
     "corpus.group_by", "corpus.fields", "corpus.min_words", "corpus.max_words",
     "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
     "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
-    "scorer.sentence_weight", "scorer.word_weight", "scorer.number_penalty", "scorer.contexts",
-    "scorer.topics", "questions.questions", "static.dimensions", "search.encoder",
-    "calibration.pairs", "seed",
+    "scorer.contexts", "scorer.topics", "questions.questions",
+    "static.dimensions", "search.encoder", "calibration.pairs", "seed",
 )  # fmt: skip
 """Settings that a settings file shows as comments while they have their defaults."""
 

@@ -13,7 +13,7 @@ accepts it (`firth.evaluation.compare.decide`).
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,53 +30,56 @@ from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
 
-BLEND = Stage("blend", version=4)
+BLEND = Stage("blend", version=5)
 ENCODED_QUESTIONS = 500
 """Questions that decide about an encoder, at most; it takes a thousand times as long for each."""
 _FEW_SENTENCES, _MOST_SPELLING = 20_000, 4.0
 """With fewer sentences less is learned of words, and spelling counts more: measured on development
 splits of Afrikaans, Amharic, English, French, German and Hausa with 0.05M to 0.2M words."""
 _FILE = "blend.json"
+SENTENCES, ALIGNED = "sentences", "words"
+"""Names of the built-in components: the cosine of sentence vectors, and the alignment of words."""
+_WORD_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
 class Blend:
-    """The weights of a score: of the cosine of sentence vectors, and of the alignment of words.
+    """The weights of a score.
 
-    `spelling_weight` is the length of spelling directions in sums of words. `learned` says whether
-    learned word vectors count.
+    Attributes:
+        weights: Name of a component → its weight. Their sum is positive.
+        spelling_weight: Length of spelling directions in sums of words.
+        learned: Whether learned word vectors count.
     """
 
-    sentence_weight: float = 1.0
-    word_weight: float = 0.5
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: {SENTENCES: 1.0, ALIGNED: _WORD_WEIGHT}
+    )
     spelling_weight: float = 0.8
     learned: bool = True
 
     def __str__(self) -> str:
         """Return normalized weights, such as `sentences 0.67, words 0.33, spelling 0.8`."""
-        whole = self.sentence_weight + self.word_weight
+        whole = sum(self.weights.values())
+        shares = [f"{name} {weight / whole:.2f}" for name, weight in self.weights.items()]
         learned = f"spelling {self.spelling_weight:g}" if self.learned else "no learned vectors"
-        return (
-            f"sentences {self.sentence_weight / whole:.2f}, "
-            f"words {self.word_weight / whole:.2f}, {learned}"
-        )
+        return ", ".join([*shares, learned])
 
     @classmethod
     def of(cls, run: Run) -> "Blend":
         """Return the blend of a run: its settings, and for the rest what its stage chose."""
         settings = run.settings.scorer
-        names = ("sentence_weight", "word_weight", "spelling_weight")
-        values: dict[str, Any] = {name: getattr(settings, name) for name in names}
-        given = {name: value for name, value in values.items() if value is not None}
-        if "spelling_weight" in given:
-            given["learned"] = True
-        whole = len(given) == len(fields(cls))
-        blend = cls(**given) if whole else replace(cls(**_stored(run)["chosen"]), **given)
-        if not blend.sentence_weight + blend.word_weight:
-            raise ConfigError(
-                str(run.path),
-                ["scorer.sentence_weight and scorer.word_weight are both 0; one must be positive"],
-            )
+        is_whole = {SENTENCES, ALIGNED} <= settings.weights.keys()
+        if is_whole and settings.spelling_weight is not None:
+            blend = cls()
+        else:
+            blend = cls(**_stored(run)["chosen"])
+        blend = replace(blend, weights={**blend.weights, **settings.weights})
+        if settings.spelling_weight is not None:
+            blend = replace(blend, spelling_weight=settings.spelling_weight, learned=True)
+        if not sum(blend.weights.values()):
+            problem = "scorer.weights are all 0; one must be positive"
+            raise ConfigError(str(run.path), [problem])
         return blend
 
     def known(self, space: WordSpace) -> WordSpace:
@@ -103,10 +106,11 @@ def default_blend(
     One that was trained for sentences needs less of the alignment, unless it has states of words.
     The defaults were chosen on STSb dev and STS12, over corpora of 0.1M to 10M words.
     """
-    word_weight = Blend.word_weight if encoder is None or has_states else encoder.word_weight
+    word_weight = _WORD_WEIGHT if encoder is None or has_states else encoder.word_weight
     few = math.sqrt(max(1.0, _FEW_SENTENCES / max(1, sentences)))
     spelling_weight = round(min(_MOST_SPELLING, few * Blend.spelling_weight), 1)
-    return Blend(1.0, word_weight, spelling_weight, learned=not alone)
+    weights = {SENTENCES: 1.0, ALIGNED: word_weight}
+    return Blend(weights, spelling_weight, learned=not alone)
 
 
 def build_blend(run: Run) -> Outcome:

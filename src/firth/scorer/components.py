@@ -1,18 +1,20 @@
-"""The two similarities that a score is the weighted mean of: sentence vectors and aligned words.
+"""The similarities that a score is the weighted mean of, of which two are built in.
 
-Each component gives similarities of pairs, similarities of all texts with each other at once, and
-the evidence that the similarity of a pair is the sum of.
+A component gives similarities of pairs, and the named parts that the similarity of a pair is the
+sum of. Packages add components by the entry-point group `firth.components`: a function from a run
+to a component.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
 
 from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
+from firth.scorer.explanation import TOPICS, WORDS, ContextShare, Part, TopicShare
 from firth.scorer.stem_table import Cells, StemTable
 from firth.text.types import (
     CosineScorer,
@@ -35,42 +37,43 @@ _CELLS = 1 << 22
 """Matches of stems that a similarity matrix holds at a time."""
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """The terms that the similarity of a pair is the sum of.
-
-    Attributes:
-        vectors: Two vectors, (d,) each. Contexts explain their inner product.
-        learned: That product for each stem of the first text (row) with each of the second, (n, m),
-            in the order of `WordSpace.stems`. None where vectors are no sums of words.
-        words: What pairs of stems add besides, (n, m), or None.
-        matches: Degree to which stems match, (n, m), in [0, 1], or None.
-    """
-
-    vectors: tuple[Floats, Floats] | None = None
-    learned: Floats | None = None
-    words: Floats | None = None
-    matches: Floats | None = None
-
-
 class Component(Protocol):
-    """One of the similarities of a score."""
+    """One of the similarities of a score. It may have `matrix` too (`HasMatrix`)."""
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return symmetric similarities of n pairs, (n,), in [-1, 1]."""
+        """Return symmetric similarities of n pairs, (n,), in [-1, 1]; no pair decides another's."""
+
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
+        """Yield the parts that the similarity of each pair is the sum of."""
+
+
+@runtime_checkable
+class HasMatrix(Protocol):
+    """A component that compares many texts with each other faster than pair by pair."""
 
     def matrix(self, texts: Sequence[str]) -> Floats:
         """Return the similarities of n texts with each other, (n, n)."""
 
-    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
-        """Yield what the similarity of each pair is the sum of."""
+
+class ExplainsProducts(Protocol):
+    """Says which topics of a corpus two vectors share (`firth.scorer.contexts.TopicFits`)."""
+
+    def explain(
+        self, pairs: Sequence[TextPair], ones: Floats, twos: Floats
+    ) -> Iterator[tuple[float, tuple[TopicShare, ...], tuple[ContextShare, ...]]]:
+        """Yield the product ones[i] · twos[i] of each pair i with the topics and contexts in it."""
 
 
 class EncodedSentences:
-    """The cosine of sentence vectors, which a function encodes."""
+    """The cosine of sentence vectors, which a function encodes.
 
-    def __init__(self, encode: Encode) -> None:
-        self._encode = encode
+    `open_topics` opens what explains products of these vectors; None leaves topics out.
+    """
+
+    def __init__(
+        self, encode: Encode, open_topics: Callable[[], ExplainsProducts] | None = None
+    ) -> None:
+        self._encode, self._open_topics = encode, open_topics
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,). Each distinct text is encoded once."""
@@ -81,14 +84,14 @@ class EncodedSentences:
         vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
         return np.clip(vectors @ vectors.T, -1.0, 1.0)
 
-    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
-        """Yield the vectors of each pair; contexts explain the whole cosine."""
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
+        """Yield one part for each pair: topics explain the whole cosine."""
         texts, left, right = numbered(pairs)
         if not texts:
             return
         vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
-        for a, b in zip(left, right, strict=True):
-            yield Evidence((vectors[a], vectors[b]))
+        for part in _products(self._open_topics, pairs, vectors[left], vectors[right]):
+            yield (part,)
 
 
 class SummedWords:
@@ -96,11 +99,17 @@ class SummedWords:
 
     The learned part is Eq. 4 of Sun et al. with decorrelated fits into all contexts. The spelled
     part is a tf-idf in which words that are spelled alike share something. The spelling weight is
-    the length of a direction with an idf of 6; a typical learned vector has length 1.
+    the length of a direction with an idf of 6; a typical learned vector has length 1. Topics that
+    `open_topics` opens explain the learned part.
     """
 
-    def __init__(self, space: WordSpace, spelling_weight: float) -> None:
-        self._space, self._weight = space, spelling_weight
+    def __init__(
+        self,
+        space: WordSpace,
+        spelling_weight: float,
+        open_topics: Callable[[], ExplainsProducts] | None = None,
+    ) -> None:
+        self._space, self._weight, self._open_topics = space, spelling_weight, open_topics
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,); 0 where a text has no word. Each distinct text is read once."""
@@ -124,8 +133,8 @@ class SummedWords:
         cosines: Floats = products / np.outer(lengths, lengths)
         return np.clip(cosines, -1.0, 1.0)
 
-    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
-        """Yield what contexts explain (learned vectors) and what words add by their spelling."""
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
+        """Yield what topics explain (learned vectors) and what words add by their spelling."""
         texts, left, right = numbered(pairs)
         table = StemTable.read(self._space, texts)
         vectors, directions = table.squares()
@@ -133,12 +142,15 @@ class SummedWords:
         lengths = np.where(lengths > 0, lengths, 1.0)
         learned, spelled = self._space.learned(table.stems), self._weight * table.rarities
         alike = (part for cells in table.cells(left, right) for part in cells.by_pair(cells.alike))
-        for a, b, shared in zip(left, right, alike, strict=True):
+        sums = table.learned / lengths[:, None]
+        products = _products(self._open_topics, pairs, sums[left], sums[right])
+        for a, b, shared, product in zip(left, right, alike, products, strict=True):
             one, two = table.by_text[a], table.by_text[b]
-            yield Evidence(
-                (table.learned[a] / lengths[a], table.learned[b] / lengths[b]),
-                (learned[one] / lengths[a]) @ (learned[two] / lengths[b]).T,
-                shared * np.outer(spelled[one] / lengths[a], spelled[two] / lengths[b]),
+            known = (learned[one] / lengths[a]) @ (learned[two] / lengths[b]).T
+            cells = shared * np.outer(spelled[one] / lengths[a], spelled[two] / lengths[b])
+            yield (
+                Part(name=WORDS, contribution=float(cells.sum()), cells=cells),
+                replace(product, cells=known),
             )
 
 
@@ -199,8 +211,8 @@ class AlignedWords:
         means = (added + added.T) / np.where(wholes > 0, wholes, 1.0)
         return np.clip(means, 0.0, 1.0)
 
-    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[Evidence]:
-        """Yield the degree to which words match, and what each adds with its best match."""
+    def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
+        """Yield one part for each pair: what each word adds with its best match."""
         table, blocks = self._match(pairs)
         weights = table.rarities**RARITY_POWER
         for cells, flat in blocks:
@@ -213,7 +225,8 @@ class AlignedWords:
                     each = matches.max(axis=1) * one / whole, matches.max(axis=0) * two / whole
                     np.add.at(words, (np.arange(n), matches.argmax(axis=1)), each[0])
                     np.add.at(words, (matches.argmax(axis=0), np.arange(m)), each[1])
-                yield Evidence(words=words, matches=matches)
+                whole = float(words.sum())
+                yield (Part(name=WORDS, contribution=whole, cells=words, matches=matches),)
 
     def _match(self, pairs: Sequence[TextPair]) -> tuple[StemTable, Iterator[tuple[Cells, Floats]]]:
         """Return the stems of pairs, and blocks of the degrees to which each two match."""
@@ -229,6 +242,21 @@ class AlignedWords:
             return split_runs(learned[table.of_texts(some)], table.counts[some])
 
         return table, _matches(blocks, known, COSINE_POWER)
+
+
+def _products(
+    open_topics: Callable[[], ExplainsProducts] | None,
+    pairs: Sequence[TextPair],
+    ones: Floats,
+    twos: Floats,
+) -> Iterator[Part]:
+    """Yield the part `topics` of each pair: the product of two vectors, (n, d) each."""
+    if open_topics is None:
+        for product in np.vecdot(ones, twos).tolist():
+            yield Part(name=TOPICS, contribution=product)
+        return
+    for product, topics, contexts in open_topics().explain(pairs, ones, twos):
+        yield Part(name=TOPICS, contribution=product, topics=topics, contexts=contexts)
 
 
 def _matches(

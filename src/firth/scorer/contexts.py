@@ -30,15 +30,16 @@ from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare
-from firth.text.marks import negations_of, numerals_of
+from firth.text.marks import names_in, negations_of, numerals_of
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
 from firth.text.words import normal_form, stems, words
 
-CONTEXTS = Stage("contexts", version=1)
+CONTEXTS = Stage("contexts", version=2)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
 """Contexts by default; an encoder takes a thousand times as long for each."""
 _VECTORS, _SENTENCES, _TOPICS = "vectors.safetensors", "sentences.jsonl", "topics.json"
+_NAMED = "names.json"
 _NAMES, _REPRESENTATIVES = 5, 2
 """Words that name a topic, and sentences that represent it."""
 _ROUNDS = 30
@@ -57,7 +58,7 @@ class Topic:
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Contexts:
     """Sampled corpus sentences, in topics.
 
@@ -65,6 +66,8 @@ class Contexts:
         texts, documents, titles: The n sentences, and id and title (or "") of their documents.
         vectors: Their unit vectors, (n, d).
         labels: Number of each context's topic, (n,). No topic is empty.
+        turn: G^-1/2, (d, d), up to directions in which no context differs.
+        names: Words of the contexts, in lower case, that are names.
     """
 
     texts: Sequence[str]
@@ -73,6 +76,8 @@ class Contexts:
     vectors: Singles
     topics: Sequence[Topic]
     labels: Ints
+    turn: Floats
+    names: frozenset[str]
 
     @classmethod
     def group(
@@ -100,11 +105,24 @@ class Contexts:
                 if len(chosen) == _REPRESENTATIVES:
                     break
             grouped.append(Topic(named, tuple(chosen.values())))
-        return cls(texts, documents, titles, vectors, grouped, labels)
+        return cls(
+            texts=texts,
+            documents=documents,
+            titles=titles,
+            vectors=vectors,
+            topics=grouped,
+            labels=labels,
+            turn=_decorrelation(vectors),
+            names=names_in(texts),
+        )
 
     def save(self, folder: Path) -> None:
         """Write the contexts into a folder, each file atomically."""
-        write_arrays(folder / _VECTORS, {"vectors": self.vectors, "labels": self.labels})
+        write_arrays(
+            folder / _VECTORS,
+            {"vectors": self.vectors, "labels": self.labels, "turn": self.turn},
+        )
+        write_json(folder / _NAMED, sorted(self.names))
         write_json(folder / _TOPICS, [asdict(topic) for topic in self.topics])
         rows = zip(self.texts, self.documents, self.titles, strict=True)
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
@@ -119,22 +137,31 @@ class Contexts:
             topics = [Topic(tuple(one["words"]), tuple(one["sentences"])) for one in stored]
             lines = (folder / _SENTENCES).read_text(encoding="utf-8").split("\n")[:-1]
             texts, documents, titles = zip(*map(json.loads, lines), strict=True)
-            return cls(texts, documents, titles, arrays["vectors"], topics, arrays["labels"])
+            return cls(
+                texts=texts,
+                documents=documents,
+                titles=titles,
+                vectors=arrays["vectors"],
+                topics=topics,
+                labels=arrays["labels"],
+                turn=arrays["turn"],
+                names=frozenset(read_json(folder / _NAMED)),
+            )
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"{folder}: damaged ({error!r}). Run firth build") from error
 
-    def decorrelated(self) -> Floats:
-        """Return C G^-1/2, (n, d): its product with a sentence vector gives the sentence's fits.
 
-        Directions in which no context differs (fewer contexts than dimensions) are left out. The
-        fits then sum to the part of the cosine that contexts can see.
-        """
-        vectors = self.vectors.astype(np.float64)
-        values, directions = np.linalg.eigh(vectors.T @ vectors / len(vectors))
-        seen = values > _FLOOR * values.max()
-        scaled: Floats = (vectors @ directions[:, seen]) / np.sqrt(values[seen])
-        turned: Floats = scaled @ directions[:, seen].T
-        return turned
+def _decorrelation(vectors: Singles) -> Floats:
+    """Return G^-1/2 of n contexts, (d, d).
+
+    Directions in which no context differs (fewer contexts than dimensions) are left out. The fits
+    then sum to the part of the cosine that contexts can see.
+    """
+    rows = vectors.astype(np.float64)
+    values, directions = np.linalg.eigh(rows.T @ rows / len(rows))
+    seen = values > _FLOOR * values.max()
+    turn: Floats = (directions[:, seen] / np.sqrt(values[seen])) @ directions[:, seen].T
+    return turn
 
 
 def build_contexts(run: Run) -> Outcome:
@@ -259,24 +286,23 @@ class TopicFits:
     """Splits products of sentence vectors by topics of contexts with vectors of one encoder."""
 
     def __init__(self, contexts: Contexts) -> None:
-        self.contexts, order = contexts, np.argsort(contexts.labels, kind="stable")
-        self._order = order
-        self._rows, self._vectors = contexts.decorrelated()[order], contexts.vectors[order]
+        self.contexts, self._order = contexts, np.argsort(contexts.labels, kind="stable")
+        self._vectors = contexts.vectors[self._order]
         sizes = np.bincount(contexts.labels)
-        self._expected: Floats = sizes / len(self._rows)
+        self._expected: Floats = sizes / len(self._vectors)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))[:-1]
-        self._forms = [normal_form(contexts.texts[n]) for n in order.tolist()]
 
     def explain(
-        self, pairs: Sequence[TextPair], ones: Floats, twos: Floats, scale: float
+        self, pairs: Sequence[TextPair], ones: Floats, twos: Floats
     ) -> Iterator[ProductEvidence]:
-        """Explain scale · (ones[i] · twos[i]) for each pair i; vectors have shape (n, d)."""
+        """Explain ones[i] · twos[i] for each pair i; vectors have shape (n, d)."""
+        turn = self.contexts.turn
         for start in range(0, len(ones), _AT_ONCE):
             one, two = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
-            fits1, fits2 = one @ self._rows.T, two @ self._rows.T
-            near1, near2 = unit(one) @ self._vectors.T, unit(two) @ self._vectors.T
-            for i, product in enumerate((scale * np.vecdot(one, two)).tolist()):
-                added = scale / len(self._rows) * fits1[i] * fits2[i]
+            fits1, fits2 = ((side @ turn) @ self._vectors.T for side in (one, two))
+            near1, near2 = (unit(side) @ self._vectors.T for side in (one, two))
+            for i, product in enumerate(np.vecdot(one, two).tolist()):
+                added = fits1[i] * fits2[i] / len(self._vectors)
                 contexts = self._contexts(pairs[start + i], near1[i], near2[i], added)
                 yield product, self._topics(added), contexts
 
@@ -307,15 +333,15 @@ class TopicFits:
             document = self.contexts.documents[number]
             likeness = self._vectors[chosen] @ self._vectors[c]
             repeats = document in found or likeness.max(initial=0) >= _REPEATS
-            if self._forms[c] in forms or repeats:
+            if repeats or normal_form(self.contexts.texts[number]) in forms:
                 continue
             chosen.append(c)
             found[document] = ContextShare(
-                self.contexts.texts[number],
-                document,
-                float(one[c]),
-                float(two[c]),
-                float(added[c]),
-                self.contexts.titles[number],
+                text=self.contexts.texts[number],
+                document=document,
+                fit1=float(one[c]),
+                fit2=float(two[c]),
+                contribution=float(added[c]),
+                title=self.contexts.titles[number],
             )
         return tuple(found.values())

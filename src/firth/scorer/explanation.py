@@ -9,18 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from firth.scorer import render
 from firth.text.marks import Mark
+from firth.text.types import Floats
 from firth.text.words import joined, words
 
-TOPICS, WORDS, NUMBERS, CONTEXTS, EQUAL = "topics", "words", "numbers", "contexts", "equal"
-"""Names of parts: topics of the corpus, aligned words, the penalty for numbers that differ,
-contexts one by one, and the equality of texts about which nothing else is known."""
+TOPICS, WORDS, CONTEXTS, EQUAL = "topics", "words", "contexts", "equal"
+"""Names of parts: topics of the corpus, aligned words, contexts one by one, and the equality of
+texts about which nothing else is known."""
 ROUNDING = 1e-9
 """Smaller amounts of a score are rounding errors."""
-_UNLISTED = {NUMBERS: "numbers differ", EQUAL: "equal texts", TOPICS: "subject as a whole"}
+_UNEXPLAINED = 1e-4
+"""A larger remainder between a score and its evidence is an error, and not one of rounding."""
+_UNLISTED = {EQUAL: "equal texts", TOPICS: "subject as a whole"}
 """Labels of parts without listed evidence."""
 
 
@@ -33,14 +36,6 @@ class Knowledge(StrEnum):
     """One text has none, but a word of it is spelled like a word of the other."""
     NONE = "none"
     """There is no evidence, so the score says nothing."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a score: what it adds, and how much of that, `rest`, is not listed as evidence."""
-
-    contribution: float
-    rest: float
 
 
 @dataclass(frozen=True)
@@ -115,6 +110,51 @@ class WordMatch:
         return self.word1 if same else f"{self.word1} ~ {self.word2}"
 
 
+_Share = TypeVar("_Share", ContextShare, TopicShare)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """A named part of a similarity: what it adds, and the evidence that it adds it.
+
+    A component yields them (`firth.scorer.components.Component`). A part needs a name and a
+    contribution; the rest is evidence that explanations list. Parts of one name in several
+    components become one part of the score.
+
+    Attributes:
+        cells: What each stem of the first text (row) adds with each of the second, (n, m), in the
+            order of `WordSpace.stems`. The contribution is their sum. None where it cannot be split
+            by words.
+        matches: Degree to which stems match, (n, m), in [0, 1], or None.
+        topics, contexts: Topics and corpus sentences that carry a share of the contribution.
+    """
+
+    name: str
+    contribution: float
+    cells: Floats | None = None
+    matches: Floats | None = None
+    topics: tuple[TopicShare, ...] = ()
+    contexts: tuple[ContextShare, ...] = ()
+
+    def times(self, weight: float) -> "Part":
+        """Return the part of a similarity that has this weight in a score."""
+        return replace(
+            self,
+            contribution=weight * self.contribution,
+            cells=None if self.cells is None else weight * self.cells,
+            topics=_scaled(self.topics, weight),
+            contexts=_scaled(self.contexts, weight),
+        )
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A part of a score: what it adds, and how much of that, `rest`, is not listed as evidence."""
+
+    contribution: float
+    rest: float
+
+
 @dataclass(frozen=True)
 class Row:
     """A line of the decomposition. The rows of an explanation sum to its score.
@@ -135,7 +175,7 @@ class Explanation:
     """A score and where it comes from.
 
     Attributes:
-        parts: Name of a part → `Part`. Contributions sum to the score (`parts_of`).
+        parts: Name of a part → `Amount`. Contributions sum to the score (`parts_of`).
         topics: Topics that carry a share worth naming, the largest first.
         word_matches: Aligned words, the heaviest first; stop words are left out.
         words1, words2: Distinct words of each text, in order.
@@ -145,7 +185,7 @@ class Explanation:
     text1: str
     text2: str
     score: float
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Amount]
     topics: tuple[TopicShare, ...] = ()
     word_matches: tuple[WordMatch, ...] = ()
     words1: tuple[Word, ...] = ()
@@ -206,9 +246,8 @@ class Explanation:
             for side, some in enumerate(only(Mark.NEGATION), start=1)
             if some
         ]
-        penalty = self.parts[NUMBERS].contribution if NUMBERS in self.parts else None
-        cautions += _differing("numbers", only(Mark.NUMBER), penalty)
-        cautions += _differing("names", only(Mark.NAME), None)
+        cautions += _differing("numbers", only(Mark.NUMBER))
+        cautions += _differing("names", only(Mark.NAME))
         said1, said2 = words(self.text1), words(self.text2)
         if said1 != said2 and sorted(said1) == sorted(said2):
             cautions.append("the texts have the same words in another order")
@@ -276,30 +315,47 @@ class Explanation:
         return one, two
 
 
-def parts_of(score: float, listed: Mapping[str, tuple[float, Sequence[float]]]) -> dict[str, Part]:
+def parts_of(
+    score: float, listed: Mapping[str, tuple[float, Sequence[float]]], *, equal: bool = False
+) -> dict[str, Amount]:
     """Return parts that sum to a score.
 
-    `listed` has the contribution of each part, and those of its listed evidence. Rounding errors go
-    into the first part. A larger remainder becomes the part `equal`: the texts are equal, and
-    nothing else is known of them.
+    Args:
+        score: The score.
+        listed: Name of a part → its contribution, and those of its listed evidence.
+        equal: Whether the texts are equal. What their evidence lacks is then the part `equal`.
+
+    Raises:
+        RuntimeError: The contributions of different texts do not sum to the score. Rounding errors
+            go into the first part.
     """
     missing = score - math.fsum(contribution for contribution, _ in listed.values())
-    parts: dict[str, Part] = {}
+    if not equal and abs(missing) > _UNEXPLAINED:
+        amounts = ", ".join(f"{name} {amount:.6f}" for name, (amount, _) in listed.items())
+        raise RuntimeError(
+            f"{missing:+.6f} of the score {score:.6f} is not explained; the evidence is {amounts}. "
+            "A component yields parts that sum to its similarity"
+        )
+    is_rounding = abs(missing) <= (ROUNDING if equal else _UNEXPLAINED)
+    parts: dict[str, Amount] = {}
     for name, (contribution, evidence) in listed.items():
-        if not parts and abs(missing) <= ROUNDING:
+        if not parts and is_rounding:
             contribution += missing
-        parts[name] = Part(contribution, contribution - math.fsum(evidence))
-    if abs(missing) > ROUNDING:
-        parts[EQUAL] = Part(missing, missing)
+        parts[name] = Amount(contribution, contribution - math.fsum(evidence))
+    if not is_rounding:
+        parts[EQUAL] = Amount(missing, missing)
     return parts
 
 
-def _differing(kind: str, sides: tuple[list[str], list[str]], penalty: float | None) -> list[str]:
+def _scaled(items: tuple[_Share, ...], weight: float) -> tuple[_Share, ...]:
+    return tuple(replace(item, contribution=weight * item.contribution) for item in items)
+
+
+def _differing(kind: str, sides: tuple[list[str], list[str]]) -> list[str]:
     """Return what to say about numbers or names that only one text has."""
     first, second = (", ".join(side) for side in sides)
-    versus = f"{first} vs. {second}" if first and second else first or second
-    if (first and second) or penalty is not None:
-        amount = "" if penalty is None else f"{penalty:.2f}"
-        detail = ", ".join(filter(None, (versus, amount)))
-        return [f"{kind} differ ({detail})"]
-    return [f"only sentence {1 if first else 2} has {kind} ({versus})"] if versus else []
+    if first and second:
+        return [f"{kind} differ ({first} vs. {second})"]
+    if first or second:
+        return [f"only sentence {1 if first else 2} has {kind} ({first or second})"]
+    return []

@@ -1,5 +1,6 @@
 """The words of a pair of texts: which match, which match nothing, and what each contributes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -41,22 +42,24 @@ class WordReader:
         self,
         text1: str,
         text2: str,
-        matches: Floats,
-        added: Floats,
-        learned: Floats | None,
-        penalty: float,
+        matches: Sequence[Floats],
+        added: Sequence[Floats],
+        every: Sequence[Floats] | None,
     ) -> Aligned:
         """Return the aligned words of a text of n distinct stems and one of m.
 
         Args:
-            matches: Degree to which stems match, (n, m), in [0, 1].
-            added: Amount that pairs of stems add to the score by themselves, (n, m).
-            learned: Amount that contexts explain, (n, m); None where it cannot be split by words.
-            penalty: Amount that numbers that differ take from the score.
+            matches: Degrees to which stems match, (n, m) each, in [0, 1]; the largest counts.
+            added: Amounts that pairs of stems add to the score by themselves, (n, m) each.
+            every: Amounts that they add in all, (n, m) each; None where some of the score cannot be
+                split by words.
         """
         (stems1, one), (stems2, two) = self._read(text1), self._read(text2)
+        shape = len(one), len(two)
+        alone = sum(added, start=np.zeros(shape))
         meaning = np.outer([not w.stop_word for w in one], [not w.stop_word for w in two])
-        found = np.where(meaning, matches, 0.0)
+        degrees = np.max([np.zeros(shape), *matches], axis=0)
+        found = np.where(meaning, degrees, 0.0)
         for i, a in enumerate(one):
             for j, b in enumerate(two):
                 if a.mark or b.mark:
@@ -68,10 +71,10 @@ class WordReader:
             | (found == found.max(axis=0, initial=0, keepdims=True))
         )
         places = sorted(
-            zip(*np.nonzero(best), strict=True), key=lambda at: (-abs(added[at]), -found[at], at)
+            zip(*np.nonzero(best), strict=True), key=lambda at: (-abs(alone[at]), -found[at], at)
         )
         word_matches = tuple(
-            WordMatch(one[i].text, two[j].text, float(found[i, j]), float(added[i, j]))
+            WordMatch(one[i].text, two[j].text, float(found[i, j]), float(alone[i, j]))
             for i, j in places[:MAX_MATCHES]
         )
         knowledge = Knowledge.NONE
@@ -84,15 +87,16 @@ class WordReader:
             for words, any_met in ((one, matched.any(axis=1).tolist()),
                                    (two, matched.any(axis=0).tolist()))
         ]  # fmt: skip
-        if learned is not None:
-            every = added + learned
-            halves = (every.sum(axis=1) / 2).tolist(), (every.sum(axis=0) / 2).tolist()
-            lost = _penalties(sides, penalty) if penalty else {}
+        if every is not None:
+            whole = sum(every, start=np.zeros(shape))
+            halves = (whole.sum(axis=1) / 2).tolist(), (whole.sum(axis=0) / 2).tolist()
             sides = [
-                [replace(word, contribution=amount - lost.get(id(word), 0.0))
-                 for word, amount in zip(words, half, strict=True)]
+                [
+                    replace(word, contribution=amount)
+                    for word, amount in zip(words, half, strict=True)
+                ]
                 for words, half in zip(sides, halves, strict=True)
-            ]  # fmt: skip
+            ]
         return word_matches, tuple(sides[0]), tuple(sides[1]), knowledge
 
     def _read_text(self, text: str) -> tuple[list[str], list[Word]]:
@@ -110,15 +114,6 @@ class WordReader:
             shown = word if whole else f"{word}'t"
             first.setdefault(stem, Word(shown, known=known, stop_word=stop_word, mark=mark))
         return list(first), list(first.values())
-
-
-def _penalties(sides: list[list[Word]], penalty: float) -> dict[int, float]:
-    """Return `id` of a word → its share of the penalty: of the numbers that only one text has."""
-    words = [word for side in sides for word in side]
-    numbers = [word for word in words if word.mark is Mark.NUMBER]
-    # All may match ("B5" and "C5" against "5"), or a number may be in another form ("threes").
-    chosen = [word for word in numbers if not word.matched] or numbers or words
-    return {id(word): penalty / len(chosen) for word in chosen}
 
 
 def _marked_match(one: Word, two: Word, match: float, spelled: float) -> float:

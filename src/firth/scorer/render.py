@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _PARTS = {
     "words": "Aligned words",
     "topics": "Shared subject",
-    "numbers": "Number penalty",
     "contexts": "Contexts",
     "equal": "Equal texts",
 }

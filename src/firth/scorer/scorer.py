@@ -1,44 +1,52 @@
 """The scorer: how similar two texts are, exactly, pair by pair, and why.
 
-    score = w_s · cosine of sentence vectors + w_w · alignment of words - number penalty
+    score = w_1 · similarity of component 1 + w_2 · similarity of component 2 + …
 
-Each of the two similarities is the sum of its evidence, so that every score can be explained.
+Each similarity is the sum of its evidence, so that every score can be explained.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
 
 from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.words import WORDS, WordSpace
+from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.run.stage import Stage
-from firth.scorer.blend import BLEND, Blend, open_blended_encoder
-from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
+from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder
+from firth.scorer.components import (
+    AlignedWords,
+    Component,
+    EncodedSentences,
+    HasMatrix,
+    SummedWords,
+)
 from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
-from firth.scorer.explanation import NUMBERS, TOPICS, Explanation, parts_of
+from firth.scorer.explanation import TOPICS, Explanation, Part, parts_of
 from firth.scorer.explanation import WORDS as WORDS_PART
 from firth.scorer.matches import WordReader
-from firth.text.marks import names_in, number_difference_matrix, number_differences
 from firth.text.types import Floats, TextPair, checked
 
-SENTENCES, ALIGNED = "sentences", "words"
-"""Names of the components."""
+COMPONENTS = "firth.components"
+"""Entry-point group: name of a component → a function from a run to it. The function may have an
+attribute `reads`, the stages that decide the similarities."""
+_BEYOND = 1e-6
+"""Similarities may be beyond -1 and 1 by so much, a rounding error."""
 
 
 class Scorer:
-    """Scores pairs of texts by sentence vectors and aligned words, and explains each score.
+    """Scores pairs of texts by the weighted mean of similarities, and explains each score.
 
-    The score is the weighted mean of two similarities. Where both texts have numbers, the penalty
-    takes a share of it: `number_penalty` times the share of the numbers that only one text has.
     Scores are symmetric, and do not depend on other pairs, to the last bit.
 
     Args:
-        components: Name → component: `sentences`, `words`.
+        components: Name → component.
         weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
-        number_penalty: Share of a score that is lost where all numbers differ, in [0, 1].
         space: Which words the corpus has.
         open_contexts: Opens the contexts that explain scores.
 
@@ -53,51 +61,61 @@ class Scorer:
         self,
         components: Mapping[str, Component],
         weights: Mapping[str, float],
-        number_penalty: float,
         space: WordSpace,
         open_contexts: Callable[[], Contexts],
     ) -> None:
         whole = sum(weights.values())
         self.weights = {name: weight / whole for name, weight in weights.items() if weight}
         self.components = components
-        self._penalty, self._space, self._open_contexts = number_penalty, space, open_contexts
+        self._space, self._open_contexts = space, open_contexts
 
     @classmethod
     def open(cls, run: str | Path | Run, blend: Blend | None = None) -> "Scorer":
-        """Open the scorer of a run whose words and blend are built, perhaps with another blend."""
+        """Open the scorer of a run whose words and blend are built, perhaps with another blend.
+
+        Raises:
+            ConfigError: A weight names a component that no installed package brings.
+        """
         run = Run.open(run)
         blend = blend or Blend.of(run)
         space = blend.known(WordSpace.load(run.folder(WORDS)))
-        sentences: Component = SummedWords(space, blend.spelling_weight)
+        opened: list[Contexts] = []
+
+        def contexts() -> Contexts:
+            if not opened:
+                opened.append(Contexts.load(run.folder(CONTEXTS)))
+            return opened[0]
+
+        def topics() -> TopicFits:
+            return TopicFits(contexts())
+
+        sentences: Component = SummedWords(space, blend.spelling_weight, topics)
         states = None
         if run.settings.encoder.model is not None:
             encoder = open_blended_encoder(run)
-            sentences, states = EncodedSentences(encoder.encode), encoder.word_states
-        components: dict[str, Component] = {
-            SENTENCES: sentences,
-            ALIGNED: AlignedWords(space, states),
-        }
-        weights = {SENTENCES: blend.sentence_weight, ALIGNED: blend.word_weight}
-        penalty = run.settings.scorer.number_penalty
-        return cls(components, weights, penalty, space, lambda: Contexts.load(run.folder(CONTEXTS)))
+            sentences, states = EncodedSentences(encoder.encode, topics), encoder.word_states
+        components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
+        for name, open_component in _added(run, blend.weights).items():
+            components[name] = open_component(run)
+        return cls(components, blend.weights, space, contexts)
 
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:
         """Return the stages that decide the scores of a run."""
-        return (WORDS, BLEND, *([PRETRAINED] if run.settings.encoder.model is not None else []))
+        built_in = (WORDS, BLEND, *([PRETRAINED] if run.settings.encoder.model else []))
+        added = _added(run, run.settings.scorer.weights).values()
+        return (*built_in, *(stage for one in added for stage in getattr(one, "reads", ())))
 
     @staticmethod
-    def settings(run: Run) -> tuple[str, ...]:
+    def settings() -> tuple[str, ...]:
         """Return dotted paths of the settings that decide the scores of a run."""
-        weights = ("sentence_weight", "word_weight", "spelling_weight", "number_penalty")
-        return ("encoder", *(f"scorer.{name}" for name in weights))
+        return ("encoder", "scorer.weights", "scorer.spelling_weight")
 
     @property
     def name(self) -> str:
-        """The weights of the components and the penalty, for tables."""
+        """The weights of the components, for tables."""
         mean = " + ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())
-        penalty = f" - {self._penalty:.2f} numbers" if self._penalty else ""
-        return f"scorer, {mean}{penalty}"
+        return f"scorer, {mean}"
 
     def similarity(self, a: str, b: str) -> float:
         """Return the score of two texts, in [-1, 1]; 1 for equal texts."""
@@ -105,19 +123,34 @@ class Scorer:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts."""
-        return self._score(pairs)[0]
+        scores = self._mean(self.component_similarities(pairs), (len(pairs),))
+        equal = np.array([a == b for a, b in pairs], dtype=bool)
+        scored: Floats = np.where(equal, 1.0, np.clip(scores, -1.0, 1.0))
+        return scored
 
     def component_similarities(self, pairs: Sequence[TextPair]) -> dict[str, Floats]:
-        """Return name → similarities, (n,), of each component that has a weight."""
+        """Return name → similarities, (n,), of each component that has a weight.
+
+        Raises:
+            InputError: A component gives another number of similarities, or some that are no
+                numbers or outside [-1, 1].
+        """
         # Sorted, so that swapping the texts of a pair changes no bit.
         ordered = [pair if pair[0] <= pair[1] else (pair[1], pair[0]) for pair in checked(pairs)]
-        return {name: self.components[name].similarities(ordered) for name in self.weights}
+        found = {name: self.components[name].similarities(ordered) for name in self.weights}
+        for name, values in found.items():
+            largest = np.abs(values).max(initial=0.0)
+            if values.shape != (len(pairs),) or not largest <= 1 + _BEYOND:  # NaN is not, either.
+                raise InputError(
+                    f"the component {name} gave similarities of shape {values.shape}, up to "
+                    f"{largest:g}; expected {len(pairs)}, from -1 to 1"
+                )
+        return found
 
     def similarity_matrix(self, texts: Sequence[str]) -> Floats:
         """Return the scores of n texts with each other, (n, n), up to rounding."""
-        parts = {name: self.components[name].matrix(texts) for name in self.weights}
+        parts = {name: _matrix(self.components[name], texts) for name in self.weights}
         scores = self._mean(parts, (len(texts), len(texts)))
-        scores -= self._lost(scores, number_difference_matrix(texts, self._space.idf.language))
         number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
         numbers = np.array([number[text] for text in texts], np.int64)
         scored: Floats = np.where(numbers[:, None] == numbers, 1.0, np.clip(scores, -1.0, 1.0))
@@ -128,51 +161,60 @@ class Scorer:
         return next(self.explanations([(a, b)]))
 
     def explanations(self, pairs: Sequence[TextPair]) -> Iterator[Explanation]:
-        """Yield the score of each pair and where it comes from; many pairs at once are faster."""
-        pairs = checked(pairs)
-        scores, lost = self._score(pairs)
-        of_sentences = self.weights.get(SENTENCES, 0.0)
-        of_words = self.weights.get(ALIGNED, 0.0)
-        sums = list(self.components[SENTENCES].evidence(pairs))
-        vectors = [one.vectors for one in sums if one.vectors is not None]
-        ones, twos = (np.array([pair[side] for pair in vectors]) for side in (0, 1))
-        products = self._fits.explain(pairs, ones, twos, of_sentences)
-        alignments = self.components[ALIGNED].evidence(pairs)
-        for (one, two), score, penalty, summed, (product, topics, contexts), aligned in zip(
-            pairs, scores.tolist(), lost.tolist(), sums, products, alignments, strict=True
-        ):
-            assert aligned.words is not None
-            assert aligned.matches is not None
-            added, learned = of_words * aligned.words, None
-            if summed.words is not None:
-                added = added + of_sentences * summed.words
-            if summed.learned is not None:
-                learned = of_sentences * summed.learned
-            word_matches, words1, words2, knowledge = self._reader.align(
-                one, two, aligned.matches, added, learned, penalty
-            )
-            if not of_sentences:
-                topics, contexts = (), ()
-            listed = {
-                WORDS_PART: (float(added.sum()), [each.contribution for each in word_matches]),
-                TOPICS: (product, [topic.contribution for topic in topics]),
-            }
-            if penalty:
-                listed[NUMBERS] = (-penalty, [-penalty])
-            if not (of_words or summed.words is not None):
-                del listed[WORDS_PART]
-            parts = parts_of(score, listed)
-            yield Explanation(
-                one, two, score, parts, topics, word_matches, words1, words2, contexts, knowledge
-            )
+        """Yield the score of each pair and where it comes from; many pairs at once are faster.
 
-    def _score(self, pairs: Sequence[TextPair]) -> tuple[Floats, Floats]:
-        """Return scores and what numbers that differ take from them, (n,) each."""
-        scores = self._mean(self.component_similarities(pairs), (len(pairs),))
-        lost = self._lost(scores, number_differences(pairs, self._space.idf.language))
-        equal = np.array([a == b for a, b in pairs], dtype=bool)
-        scored: Floats = np.where(equal, 1.0, np.clip(scores - lost, -1.0, 1.0))
-        return scored, lost
+        Raises:
+            RuntimeError: The evidence of a component does not sum to its similarity.
+        """
+        scores = self.similarities(pairs).tolist()
+        # Words are aligned for readers, too, where the alignment does not count.
+        names = [*self.weights, *([ALIGNED] if self.weights.get(ALIGNED) is None else [])]
+        evidence = [self.components[name].evidence(pairs) for name in names]
+        for (one, two), score, *of_components in zip(pairs, scores, *evidence, strict=True):
+            by_component = dict(zip(names, of_components, strict=True))
+            parts = [
+                part.times(weight)
+                for name, weight in self.weights.items()
+                for part in by_component[name]
+            ]
+            every = (part for of_component in of_components for part in of_component)
+            matches = [part.matches for part in every if part.matches is not None]
+            yield self._explanation((one, two), score, parts, matches)
+
+    def _explanation(
+        self, pair: TextPair, score: float, parts: Sequence[Part], matches: Sequence[Floats]
+    ) -> Explanation:
+        by_name: dict[str, list[Part]] = {}
+        for part in parts:
+            by_name.setdefault(part.name, []).append(part)
+        of_words = by_name.get(WORDS_PART, [])
+        added = [part.cells for part in of_words if part.cells is not None]
+        split = [part.cells for part in parts if part.cells is not None]
+        every = split if len(split) == len(parts) else None
+        topics = tuple(topic for part in parts for topic in part.topics)
+        contexts = tuple(context for part in parts for context in part.contexts)
+        aligned = self._reader.align(*pair, matches, added, every)
+        word_matches, words1, words2, knowledge = aligned
+        listed = {}
+        for name, same in by_name.items():
+            amounts = {
+                WORDS_PART: [match.contribution for match in word_matches],
+                TOPICS: [topic.contribution for topic in topics],
+            }
+            whole = math.fsum(part.contribution for part in same)
+            listed[name] = (whole, amounts.get(name, []))
+        return Explanation(
+            text1=pair[0],
+            text2=pair[1],
+            score=score,
+            parts=parts_of(score, listed, equal=pair[0] == pair[1]),
+            topics=topics,
+            word_matches=word_matches,
+            words1=words1,
+            words2=words2,
+            contexts=contexts,
+            knowledge=knowledge,
+        )
 
     def _mean(self, parts: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
         scores = np.zeros(shape)
@@ -180,15 +222,29 @@ class Scorer:
             scores += weight * parts[name]
         return scores
 
-    def _lost(self, scores: Floats, differences: Floats) -> Floats:
-        """Return the number penalty; a score below 0 loses nothing."""
-        lost: Floats = self._penalty * differences * np.maximum(scores, 0.0)
-        return lost
-
-    @cached_property
-    def _fits(self) -> TopicFits:
-        return TopicFits(self._open_contexts())
-
     @cached_property
     def _reader(self) -> WordReader:
-        return WordReader(self._space, names_in(self._fits.contexts.texts))
+        return WordReader(self._space, self._open_contexts().names)
+
+
+def _matrix(component: Component, texts: Sequence[str]) -> Floats:
+    """Return the similarities of n texts with each other, (n, n)."""
+    if isinstance(component, HasMatrix):
+        return component.matrix(texts)
+    pairs = [(a, b) for number, a in enumerate(texts) for b in texts[number:]]
+    similarities = np.zeros((len(texts), len(texts)))
+    upper = np.triu_indices(len(texts))
+    similarities[upper] = similarities.T[upper] = component.similarities(pairs)
+    return similarities
+
+
+def _added(run: Run, weights: Mapping[str, float]) -> dict[str, Callable[[Run], Component]]:
+    """Return name → function that opens it, of components with a weight that packages bring."""
+    asked = [name for name, weight in weights.items() if weight]
+    points = {point.name: point for point in entry_points(group=COMPONENTS)}
+    names = [name for name in asked if name not in (SENTENCES, ALIGNED)]
+    if unknown := [name for name in names if name not in points]:
+        known = ", ".join([SENTENCES, ALIGNED, *sorted(points)])
+        problem = f"scorer.weights names {', '.join(unknown)}; the components are {known}"
+        raise ConfigError(str(run.path), [problem])
+    return {name: points[name].load() for name in names}

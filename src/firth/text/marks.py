@@ -6,14 +6,10 @@ digits are numbers. A name is known by its capital, where nouns in general have 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
 
-import numpy as np
-from scipy import sparse
-
-from firth.text.types import Floats, TextPair
 from firth.text.words import words
 
 _TABLE = {
@@ -151,36 +147,6 @@ def numbers_in(text: str, language: str) -> frozenset[str]:
     if spelled := numerals_of(language):
         numbers += map(spelled.__getitem__, spelled.keys() & words(text))
     return frozenset(numbers)
-
-
-def number_differences(pairs: Sequence[TextPair], language: str) -> Floats:
-    """Return, for each pair, the share of its numbers that only one text has, (n,), in [0, 1].
-
-    It is 0 where a text has no number, because leaving a number out does not contradict it, and in
-    languages whose numerals are not known.
-    """
-    known, shares = cache(numbers_in), np.zeros(len(pairs))
-    for i, (a, b) in enumerate(pairs if numerals_of(language) else ()):
-        if (one := known(a, language)) and (two := known(b, language)) and one != two:
-            shares[i] = 1.0 - len(one & two) / len(one | two)
-    return shares
-
-
-def number_difference_matrix(texts: Sequence[str], language: str) -> Floats:
-    """Return `number_differences` of all pairs of n texts, (n, n)."""
-    known = numerals_of(language)
-    numbers = [sorted(numbers_in(text, language)) if known else [] for text in texts]
-    distinct = sorted({number for some in numbers for number in some})
-    columns = {number: i for i, number in enumerate(distinct)}
-    bounds = np.cumsum([0, *map(len, numbers)])
-    cells = [columns[number] for some in numbers for number in some]
-    table = sparse.csr_matrix((np.ones(len(cells)), cells, bounds), (len(texts), len(columns)))
-    shared, counts = (table @ table.T).toarray(), np.diff(bounds)
-    either = counts[:, None] + counts - shared
-    shares: Floats = np.where(
-        np.outer(counts, counts) > 0, 1.0 - shared / np.maximum(either, 1), 0.0
-    )
-    return shares
 
 
 def _capitalised(text: str) -> Iterator[tuple[list[str], bool]]:

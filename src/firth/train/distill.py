@@ -139,7 +139,7 @@ def build_student(run: Run) -> Outcome:
 
         return train_student(seen, workspace, plan, start, objective, open_questions(seen))
 
-    paths = ["seed", "distill", "static", *Scorer.settings(run)]
+    paths = ["seed", "distill", "static", *Scorer.settings()]
     return build_together(run, STUDENT, fill, reads=list(reads), settings=paths, inputs=inputs)
 
 

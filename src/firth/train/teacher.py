@@ -30,9 +30,9 @@ from firth.run.files import (
 from firth.run.run import CONFIG, Run
 from firth.run.settings import derive_seed, values_of
 from firth.run.stage import Outcome, Stage
-from firth.scorer.blend import open_blended_encoder
+from firth.scorer.blend import SENTENCES, open_blended_encoder
 from firth.scorer.components import EncodedSentences
-from firth.scorer.scorer import SENTENCES, Scorer
+from firth.scorer.scorer import Scorer
 from firth.text.types import Floats, Ints, Singles, unit
 from firth.text.words import normal_form, words
 from firth.train.settings import DistillSettings
@@ -112,7 +112,7 @@ def teacher_inputs(run: Run) -> dict[str, str]:
         return {}
     if source is None:
         return {"teacher": find_encoder(teacher).fingerprint}
-    values = values_of(source.settings, Scorer.settings(source))
+    values = values_of(source.settings, Scorer.settings())
     return {"teacher": fingerprint_value([source.inputs(*Scorer.reads(source)), values])}
 
 
@@ -150,7 +150,7 @@ def build_teacher(run: Run) -> Outcome:
         TEACHER,
         fill,
         reads=Scorer.reads(run) if teacher is None else (),
-        settings=["seed", "distill.sentences", *(() if teacher else Scorer.settings(run))],
+        settings=["seed", "distill.sentences", *(() if teacher else Scorer.settings())],
         inputs=inputs,
     )
 
