@@ -119,8 +119,7 @@ class Contexts:
     def save(self, folder: Path) -> None:
         """Write the contexts into a folder, each file atomically."""
         write_arrays(
-            folder / _VECTORS,
-            {"vectors": self.vectors, "labels": self.labels, "turn": self.turn},
+            folder / _VECTORS, {"vectors": self.vectors, "labels": self.labels, "turn": self.turn}
         )
         write_json(folder / _NAMED, sorted(self.names))
         write_json(folder / _TOPICS, [asdict(topic) for topic in self.topics])
