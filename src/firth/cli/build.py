@@ -34,8 +34,8 @@ def build(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Pretrained encoder that the scorer uses: folder, file, name of a package's model "
-            "such as all-MiniLM-L6-v2, or hub name.",
+            help="Pretrained encoder that the scorer uses: folder, file, hub name, name of a "
+            "package's model such as use-multilingual, or http://HOST/v1#MODEL.",
         ),
     ] = None,
     config: Annotated[

@@ -20,6 +20,7 @@ from firth.encoders.encoder import (
     PretrainedEncoder,
 )
 from firth.encoders.folder import PretrainedFiles
+from firth.encoders.packaged import ImportedEncoder, is_imported, with_version
 from firth.encoders.probe import REFUSED
 from firth.run.console import complain, note
 from firth.run.errors import FirthError, InputError, first_line, require
@@ -200,3 +201,9 @@ def _refuse(name: str) -> FoundEncoder:
 
 
 _PASSED = EncoderKind(name="object", open=lambda found, _: found.open())
+PACKAGE = EncoderKind(
+    name="package",
+    recognizes=is_imported,
+    identity=with_version,
+    open=lambda found, _: ImportedEncoder(found.name),
+)

