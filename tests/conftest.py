@@ -76,7 +76,7 @@ def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("toy") / "run"
     set_quiet(True)
-    build(toy_documents(), folder, **TOY_SETTINGS)
+    build(toy_documents(), folder, settings=TOY_SETTINGS)
     return folder
 
 

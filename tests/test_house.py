@@ -245,3 +245,25 @@ def test_start_up_is_fast() -> None:
     bare = seconds("-c", "pass")
     assert seconds("-c", "import firth") - bare < BUDGETS["milliseconds"]["import_firth"] / 1000
     assert seconds("-m", "firth", "--help") < BUDGETS["milliseconds"]["help"] / 1000
+
+
+def _is_dataclass(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(called, ast.Name) and called.id == "dataclass"
+
+
+def test_long_records_are_made_by_keywords() -> None:
+    """A record of more than five fields is keyword-only: no reader counts commas."""
+    counted, positional = 0, []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            fields = [entry for entry in node.body if isinstance(entry, ast.AnnAssign)]
+            for decorator in filter(_is_dataclass, node.decorator_list):
+                words = decorator.keywords if isinstance(decorator, ast.Call) else []
+                counted += len(fields) > 5
+                if len(fields) > 5 and not any(word.arg == "kw_only" for word in words):
+                    positional.append(f"{path.name}: {node.name}")
+    assert counted > 20, "premise"
+    assert positional == []

@@ -1,18 +1,21 @@
 """The model of a run: one object that compares, explains, searches and finds duplicates.
 
 >>> import firth
->>> model = firth.build(["A ship sailed.", "A boat left."], "speeches")  # doctest: +SKIP
+>>> model = firth.build(["A ship sailed.", "A boat left.", "It rained."])  # doctest: +SKIP
 >>> model.similarity("A ship sailed.", "A boat left.")  # doctest: +SKIP
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
+from firth.corpus.read import Inputs
 from firth.encoders.encoder import Encoder, UnitEncoder
 from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import opened_with_encoder, with_encoder
@@ -20,13 +23,14 @@ from firth.encoders.static import ENCODER, StaticEncoder
 from firth.evaluation.baselines import PREFIX, open_baseline
 from firth.pipeline.built import Built
 from firth.pipeline.stages import bring_up_to_date
+from firth.run.console import silenced
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import CONFIG, Run
-from firth.run.settings import Settings
+from firth.run.settings import Settings, nested_settings
 from firth.scorer.explanation import Explanation
 from firth.scorer.scorer import Scorer
-from firth.text.types import CosineScorer, Floats, PairScorer, Singles
+from firth.text.types import CosineScorer, Floats, PairScorer, Singles, checked_text, checked_texts
 
 if TYPE_CHECKING:
     from firth.evaluation.evaluate import Evaluation
@@ -41,14 +45,39 @@ class Model:
 
     Use `build` or `load`. Parts are opened when they are first used.
 
+    A model can be pickled: another process opens its run.
+
     Attributes:
         path: Folder of the run.
         run: The run.
         built: What the call of `build` did; None for a model that was loaded.
+        quiet: Whether it shows no progress and no notes.
     """
 
-    def __init__(self, run: Run, built: Built | None = None) -> None:
-        self.run, self.path, self.built = run, run.path, built
+    def __init__(
+        self,
+        run: Run,
+        built: Built | None = None,
+        *,
+        quiet: bool = False,
+        temporary: TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self.run, self.path, self.built, self.quiet = run, run.path, built, quiet
+        self._temporary = temporary  # Its folder is removed with the model, or at the end.
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the run; the copy does not own a temporary one."""
+        return {"run": self.run, "quiet": self.quiet}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the run again; raise `InputError` where it is gone."""
+        run: Run = state["run"]
+        if not (run.path / CONFIG).is_file():
+            raise InputError(
+                f"{run.path}: the run of this model is gone. A run without a folder lives as long "
+                "as the model that built it; name a folder: firth.build(documents, 'kb')"
+            )
+        self.__init__(run, quiet=state["quiet"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
         """Name the run and the size of its corpus."""
@@ -92,15 +121,19 @@ class Model:
         """
         if isinstance(a, str) and isinstance(b, str):
             return float(self.scorer.similarities([(a, b)])[0])
-        rows, columns = ([text] if isinstance(text, str) else list(text) for text in (a, b))
-        pairs = [(one, two) for one in rows for two in columns]
+        rows, columns = (
+            [text] if isinstance(text, str) else checked_texts(text, name)
+            for name, text in (("a", a), ("b", b))
+        )
+        pairs = [(row, column) for row in rows for column in columns]
         return self.scorer.similarities(pairs).reshape(len(rows), len(columns))
 
     def similarity_pairwise(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """Return the similarity of each text of `a` to the text of `b` at the same place, (n,)."""
-        if len(a) != len(b):
-            raise InputError(f"got {len(a)} and {len(b)} texts; expected as many of each")
-        return self.scorer.similarities(list(zip(a, b, strict=True)))
+        ones, twos = checked_texts(a, "a"), checked_texts(b, "b")
+        if len(ones) != len(twos):
+            raise InputError(f"got {len(ones)} and {len(twos)} texts; expected as many of each")
+        return self.scorer.similarities(list(zip(ones, twos, strict=True)))
 
     def explain(self, a: str, b: str) -> Explanation:
         """Return the similarity of two texts with the evidence that sums to it."""
@@ -111,8 +144,10 @@ class Model:
 
         A text without any known word has the zero vector.
         """
-        vectors = self.encoder.encode([texts] if isinstance(texts, str) else list(texts))
-        return vectors.reshape(-1) if isinstance(texts, str) else vectors
+        alone = isinstance(texts, str)
+        read = checked_texts([texts] if isinstance(texts, str) else texts, "texts")
+        vectors = self.encoder.encode(read)
+        return vectors.reshape(-1) if alone else vectors
 
     @cached_property
     def _search(self) -> "Search":
@@ -141,32 +176,66 @@ class Model:
         Raises:
             InputError: The query is empty, or the filter is invalid or matches no document.
         """
+        checked_text(query, "query")
         return self._search.search(query, top=top, mode=mode, unit=unit, where=where)
 
-    def duplicates(self, threshold: float | None = None, **options: Any) -> "Duplicates":
+    def duplicates(
+        self,
+        threshold: float | None = None,
+        *,
+        unit: Literal["sentence", "document"] = "sentence",
+        false_match_rate: float | None = None,
+        where: str | None = None,
+    ) -> "Duplicates":
         """Return groups of equal, nearly equal and similar texts.
 
         Args:
             threshold: Lowest similarity of similar texts, in (0, 1).
-            options: Options of `firth.search.duplicates.duplicates`.
+            unit: Sentences or documents are compared.
+            false_match_rate: Share of false matches that the default threshold allows, in (0, 1).
+            where: Filter of documents, as for `search`.
         """
-        from firth.search.duplicates import duplicates
+        from firth.search.duplicates import FALSE_MATCHES, duplicates
 
-        return duplicates(self.run, threshold=threshold, **options)
+        rate = FALSE_MATCHES if false_match_rate is None else false_match_rate
+        with self._said():
+            return duplicates(
+                self.run, unit=unit, threshold=threshold, false_match_rate=rate, where=where
+            )
 
-    def compare_documents(self, a: "Given", b: "Given", **options: Any) -> "Comparison":
-        """Align the sentences of two documents, which are ids of the run or files."""
+    def compare_documents(
+        self, a: "Given", b: "Given", *, threshold: float | None = None
+    ) -> "Comparison":
+        """Align the sentences of two documents, which are ids of the run or files.
+
+        `threshold` is the least similarity of matching sentences, in (0, 1).
+        """
         from firth.search.documents import compare_documents
 
-        return compare_documents(self.run, a, b, **options)
+        with self._said():
+            return compare_documents(self.run, a, b, threshold=threshold)
 
-    def find_reuse(self, **options: Any) -> "Reuse":
-        """Return the pairs of documents that share passages."""
-        from firth.search.documents import find_reuse
+    def find_reuse(
+        self,
+        *,
+        threshold: float | None = None,
+        candidates: int | None = None,
+        where: str | None = None,
+    ) -> "Reuse":
+        """Return the pairs of documents that share passages.
 
-        return find_reuse(self.run, **options)
+        Args:
+            threshold: Least similarity of matching sentences, in (0, 1).
+            candidates: Documents that each is aligned with, at most.
+            where: Filter of documents, as for `search`.
+        """
+        from firth.search.documents import CANDIDATES, find_reuse
 
-    def add(self, documents: Any) -> CorpusSummary:
+        most = CANDIDATES if candidates is None else candidates
+        with self._said():
+            return find_reuse(self.run, threshold=threshold, candidates=most, where=where)
+
+    def add(self, documents: Inputs) -> CorpusSummary:
         """Add documents, or replace those with the same id; they can be searched at once.
 
         Args:
@@ -176,7 +245,8 @@ class Model:
         """
         from firth.pipeline.stages import add_documents
 
-        summary = add_documents(self.run, documents)
+        with self._said():
+            summary = add_documents(self.run, documents)
         self._forget()
         return summary
 
@@ -188,7 +258,8 @@ class Model:
         """
         from firth.corpus.build import remove_documents
 
-        summary = remove_documents(self.run, ids)
+        with self._said():
+            summary = remove_documents(self.run, checked_texts(ids, "ids"))
         self._forget()
         return summary
 
@@ -204,8 +275,19 @@ class Model:
 
         return write_report(self.run, Path(path), force)
 
-    def evaluate(self, tasks: Sequence[str], data_dir: str | Path, **options: Any) -> "Evaluation":
-        """Measure the scorer and the encoder on rated pairs, next to plain baselines."""
+    def evaluate(
+        self,
+        tasks: Sequence[str],
+        data_dir: str | Path,
+        *,
+        exclude_overlap: Sequence[str | Path | Run] = (),
+        sample: int | None = None,
+        seed: int = 13,
+    ) -> "Evaluation":
+        """Measure the scorer and the encoder on rated pairs, next to plain baselines.
+
+        The arguments are those of `firth.evaluate`.
+        """
         from firth.evaluation.evaluate import evaluate
 
         scorers: dict[str, PairScorer] = {
@@ -213,7 +295,18 @@ class Model:
             "encoder": CosineScorer("encoder", self.encoder.encode),
             "n-grams": open_baseline("ngrams", self.run),
         }
-        return evaluate(scorers, tasks, Path(data_dir), **options)
+        with self._said():
+            return evaluate(
+                scorers,
+                tasks,
+                Path(data_dir),
+                exclude_overlap=exclude_overlap,
+                sample=sample,
+                seed=seed,
+            )
+
+    def _said(self) -> AbstractContextManager[None]:
+        return silenced() if self.quiet else nullcontext()
 
     def _forget(self) -> None:
         """Open again what depends on the documents."""
@@ -221,13 +314,14 @@ class Model:
 
 
 def build(
-    documents: Any,
-    run: str | Path,
+    documents: Inputs | None,
+    run: str | Path | None = None,
     *,
     encoder: str | Encoder | None = None,
+    settings: Mapping[str, object] | None = None,
     seed: int | None = None,
     executor: Executor | None = None,
-    **sections: Mapping[str, Any],
+    quiet: bool = False,
 ) -> Model:
     """Learn from documents and return the model; what is up to date is not built again.
 
@@ -235,14 +329,15 @@ def build(
 
     Args:
         documents: Files, folders, globs or URIs; a list of texts; records with a field `text`; or
-            a pandas or polars data frame.
-        run: Folder of the run. It is made where it does not exist.
+            a pandas or polars data frame. None reads those of a run again.
+        run: Folder of the run. It is made where it does not exist. By default the run is in a
+            temporary folder, which is removed with the model.
         encoder: A pretrained encoder that the scorer uses: a folder, name or address; or an object
             with `encode`, such as a `SentenceTransformer`, which `load` is then given again. By
             default the run learns word vectors only.
         seed: Seed of every random choice. By default 13.
         executor: What runs shards, such as `firth.run.executor.Processes(4)`.
-        sections: Settings, such as `corpus={"language": "de"}`.
+        settings: Settings, such as `{"corpus": {"language": "de"}}` or `{"corpus.language": "de"}`.
 
     Raises:
         ConfigError: Settings do not exist, have wrong values, or name what does not exist.
@@ -250,11 +345,16 @@ def build(
 
     Example:
         >>> import firth
-        >>> model = firth.build("documents/", "kb", corpus={"language": "de"})  # doctest: +SKIP
+        >>> model = firth.build(["A ship sailed.", "A boat left.", "It rained."])  # doctest: +SKIP
+        >>> german = {"corpus.language": "de"}
+        >>> model = firth.build("documents/", "kb", settings=german)  # doctest: +SKIP
     """
-    folder = Path(run)
+    if run is None and documents is None:
+        raise InputError("got neither documents nor the folder of a run; expected one of them")
+    temporary = TemporaryDirectory(prefix="firth-") if run is None else None
+    folder = Path(run) if temporary is None else Path(temporary.name) / "run"
     opened = Run.open(folder) if (folder / CONFIG).is_file() else Run(folder, Settings())
-    changes: dict[str, Any] = {name: dict(values) for name, values in sections.items()}
+    changes = nested_settings(settings or {}, "settings")
     if isinstance(encoder, str):
         changes["encoder"] = {**changes.get("encoder", {}), "model": encoder}
     if seed is not None:
@@ -262,23 +362,26 @@ def build(
     opened = opened.changed(changes)
     if encoder is not None and not isinstance(encoder, str):
         opened = with_encoder(opened, encoder)
-    built = bring_up_to_date(opened, documents, executor or Local())
-    return Model(built.run, built)
+    with silenced() if quiet else nullcontext():
+        built = bring_up_to_date(opened, documents, executor or Local())
+    return Model(built.run, built, quiet=quiet, temporary=temporary)
 
 
-def load(run: str | Path, *, encoder: str | Encoder | None = None) -> Model:
+def load(run: str | Path, *, encoder: str | Encoder | None = None, quiet: bool = False) -> Model:
     """Open the model of a run.
 
     Args:
         run: Folder of the run.
         encoder: The object that `build` got as encoder, or the same files in another place. By
             default the run opens the encoder that its settings name.
+        quiet: Whether the model shows no progress and no notes.
 
     Raises:
         InputError: The folder is no run, or it was built with another encoder.
     """
     opened = Run.open(run)
-    return Model(opened if encoder is None else opened_with_encoder(opened, encoder))
+    opened = opened if encoder is None else opened_with_encoder(opened, encoder)
+    return Model(opened, quiet=quiet)
 
 
 def open_scorer(name: str) -> PairScorer:

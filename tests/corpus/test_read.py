@@ -230,7 +230,7 @@ def test_texts_records_and_frames_are_read_like_a_file(tmp_path: Path) -> None:
     texts, _ = read([row["text"] for row in RECORDS])
     assert [d.text for d in texts] == [row["text"] for row in RECORDS]
     assert read(pandas.Series(["One here."]))[0][0].text == "One here."
-    assert read([Document("x", "One here.")])[0] == [Document("x", "One here.")]
+    assert read([Document(id="x", text="One here.")])[0] == [Document(id="x", text="One here.")]
 
 
 def test_bad_records_of_memory_are_named() -> None:

@@ -231,7 +231,7 @@ def test_the_fingerprint_is_that_of_the_vectors() -> None:
 def test_a_run_is_built_over_an_object(tmp_path: Path) -> None:
     """It is opened with the object again, and with no other; an equal build does nothing."""
     given = Hashed()
-    model = firth.build(toy_documents(20), tmp_path / "kb", encoder=given, **TOY_SETTINGS)
+    model = firth.build(toy_documents(20), tmp_path / "kb", encoder=given, settings=TOY_SETTINGS)
     score = model.similarity(A, B)
     assert model.explain(A, B).score == score
     assert model.search("ship in the storm", mode="dense")
@@ -307,10 +307,12 @@ def test_a_stopped_build_over_an_object_resumes_to_the_same_bytes(
     for name in ("whole", "stopped"):
         if name == "stopped":
             with pytest.raises(KeyboardInterrupt):
-                firth.build(toy_documents(), tmp_path / name, encoder=Stopped(), **TOY_SETTINGS)
+                firth.build(
+                    toy_documents(), tmp_path / name, encoder=Stopped(), settings=TOY_SETTINGS
+                )
             assert (tmp_path / name / ".index.work").is_dir()
         given, run = Hashed(), Run(tmp_path / name, Settings())
-        firth.build(toy_documents(), run.path, encoder=given, **TOY_SETTINGS)
+        firth.build(toy_documents(), run.path, encoder=given, settings=TOY_SETTINGS)
         asked.append(given.asked)
         digests.append([run.manifest(stage).digest for stage in (PRETRAINED, INDEX)])
     assert digests[0] == digests[1]
@@ -326,4 +328,4 @@ def test_processes_leave_an_object_in_this_one(tmp_path: Path) -> None:
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(Local())
     documents, run = toy_documents(20), tmp_path / "kb"
-    firth.build(documents, run, encoder=Local(), executor=Processes(2), **TOY_SETTINGS)
+    firth.build(documents, run, encoder=Local(), executor=Processes(2), settings=TOY_SETTINGS)

@@ -24,12 +24,12 @@ def sentences_of(sizes: list[int], lengths: list[int] | None = None) -> WordSent
     n = sum(sizes)
     repeated = lengths or [1] * n
     return WordSentences(
-        tuple(map(str, range(n))),
-        np.array(repeated, np.int64),
-        np.repeat(np.arange(n, dtype=np.int32), repeated),
-        np.cumsum([0, *repeated]),
-        np.repeat(np.arange(len(sizes)), sizes),
-        np.zeros(len(sizes), np.int32),
+        vocabulary=tuple(map(str, range(n))),
+        counts=np.array(repeated, np.int64),
+        pieces=np.repeat(np.arange(n, dtype=np.int32), repeated),
+        bounds=np.cumsum([0, *repeated]),
+        documents=np.repeat(np.arange(len(sizes)), sizes),
+        sources=np.zeros(len(sizes), np.int32),
     )
 
 
@@ -41,12 +41,12 @@ def random_sentences(count: int = 300, words: int = 60) -> WordSentences:
     pieces = [rng.integers(10 * s, 10 * s + 10, n) for s, n in zip(subjects, lengths, strict=True)]
     flat = np.concatenate(pieces).astype(np.int32)
     return WordSentences(
-        tuple(map(str, range(words))),
-        np.bincount(flat, minlength=words),
-        flat,
-        np.concatenate(([0], np.cumsum(lengths))),
-        np.repeat(np.arange(count // 5), 5),
-        np.repeat([0, 1], count // 10).astype(np.int32),
+        vocabulary=tuple(map(str, range(words))),
+        counts=np.bincount(flat, minlength=words),
+        pieces=flat,
+        bounds=np.concatenate(([0], np.cumsum(lengths))),
+        documents=np.repeat(np.arange(count // 5), 5),
+        sources=np.repeat([0, 1], count // 10).astype(np.int32),
     )
 
 

@@ -48,12 +48,15 @@ def questions(count: int = 120, documents: int = 15) -> list[Question]:
     """So many of each of three types; documents have unequal numbers of them."""
     return [
         Question(
-            kind, f"d{min(n % (documents + 5), documents - 1)}", f"{kind} {n}", f"right {n}",
-            tuple(f"wrong {n} {k}" for k in range(1 if kind is TITLE else 9)),
+            type=kind,
+            document=f"d{min(n % (documents + 5), documents - 1)}",
+            text=f"{kind} {n}",
+            answer=f"right {n}",
+            distractors=tuple(f"wrong {n} {k}" for k in range(1 if kind is TITLE else 9)),
         )
         for kind in KINDS
         for n in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def random_scores(seed: int, lead: float = 0.0) -> Scores:
@@ -86,8 +89,10 @@ def test_the_truth_has_100_and_a_constant_50() -> None:
 
 def test_accuracy_is_the_share_of_distractors_below() -> None:
     """Ties count one half; each question alone."""
-    some = [Question(NEXT, "d", "s", "r", ("a", "b", "c", "d")),
-            Question(TITLE, "d", "s", "r", ("a",))]  # fmt: skip
+    some = [
+        Question(type=NEXT, document="d", text="s", answer="r", distractors=("a", "b", "c", "d")),
+        Question(type=TITLE, document="d", text="s", answer="r", distractors=("a",)),
+    ]
     assert pairs_of(some) == [("s", t) for t in ("r", "a", "b", "c", "d", "r", "a")]
     assert accuracies_of(some, np.array([2.0, 1, 2, 3, 0, 1, 5])).tolist() == [2.5 / 4, 0.0]
 
@@ -124,7 +129,9 @@ def test_odd_scores_are_refused(scores: list[float]) -> None:
             return np.array(scores)
 
     with pytest.raises(InputError, match="odd gave similarities of shape"):
-        answer(Odd(), [Question(TITLE, "d", "s", "r", ("a",))])
+        answer(
+            Odd(), [Question(type=TITLE, document="d", text="s", answer="r", distractors=("a",))]
+        )
 
 
 # --- Comparison --------------------------------------------------------------------------------
@@ -133,7 +140,10 @@ def test_odd_scores_are_refused(scores: list[float]) -> None:
 def test_intervals_resample_documents() -> None:
     """Questions that are repeated within their documents leave the interval as wide as it was;
     independent documents give the interval of a mean."""
-    asked = [Question(NEXT, f"d{n}", f"s{n}", "r", ("x",)) for n in range(400)]
+    asked = [
+        Question(type=NEXT, document=f"d{n}", text=f"s{n}", answer="r", distractors=("x",))
+        for n in range(400)
+    ]
     values = np.random.default_rng(0).random(400)
     (one, again) = (
         compare_answers({"m": Answers(asked * times, np.tile(values, times))}).accuracies["m"][NEXT]

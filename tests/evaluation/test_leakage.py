@@ -26,10 +26,10 @@ def test_rows_with_a_copy_of_a_text_or_of_a_sentence_in_it_are_left_out(
 ) -> None:
     """Exact and near copies; short texts are not looked for."""
     rows = [
-        Row((SEEN.upper(), "Two cows stand alone in a field."), 1.0),
-        Row(("It was late. " + SEEN, "Two cows stand alone in a field."), 2.0),
-        Row((NEARLY, "A ship."), 3.0),
-        Row(("A ship.", "The sea."), 4.0),
+        Row(texts=(SEEN.upper(), "Two cows stand alone in a field."), score=1.0),
+        Row(texts=("It was late. " + SEEN, "Two cows stand alone in a field."), score=2.0),
+        Row(texts=(NEARLY, "A ship."), score=3.0),
+        Row(texts=("A ship.", "The sea."), score=4.0),
     ]
     (tmp_path / "day.txt").write_text(f"{OTHER} {SEEN} A ship.", encoding="utf-8")
     run = empty_run.changed({"corpus": {"held_out_fraction": 0.0}})

@@ -30,7 +30,9 @@ def write_table(
 def made_of(pairs: Sequence[tuple[str, str]], name: str = "sts13", seed: int = 0) -> EvaluationSet:
     """Return pairs with random scores and subsets."""
     rng = random.Random(seed)
-    rows = [Row(pair, rng.uniform(0, 5), subset=rng.choice(["x", "y"])) for pair in pairs]
+    rows = [
+        Row(texts=pair, score=rng.uniform(0, 5), subset=rng.choice(["x", "y"])) for pair in pairs
+    ]
     return evaluation_set(name, "test", rows, CORRELATIONS, "made up")
 
 
@@ -147,14 +149,18 @@ def test_the_order_of_rows_decides_nothing(pairs: list[tuple[str, str]], seed: i
 
 
 def test_fingerprints_know_texts_scores_and_subsets() -> None:
-    one = Row(("a", "b"), 1.0, subset="x")
-    others = [Row(("a", "c"), 1.0, subset="x"), Row(("a", "b"), 2.0, subset="x"),
-              Row(("a", "b"), 1.0, subset="y"), Row(("ab", ""), 1.0, subset="x")]  # fmt: skip
+    one = Row(texts=("a", "b"), score=1.0, subset="x")
+    others = [
+        Row(texts=("a", "c"), score=1.0, subset="x"),
+        Row(texts=("a", "b"), score=2.0, subset="x"),
+        Row(texts=("a", "b"), score=1.0, subset="y"),
+        Row(texts=("ab", ""), score=1.0, subset="x"),
+    ]
     prints = {
         evaluation_set("s", "test", [row], CORRELATIONS, "").fingerprint for row in (one, *others)
     }
     assert len(prints) == 5
-    named = Row(("a", "b"), 1.0, subset="x", line=7, split="dev")
+    named = Row(texts=("a", "b"), score=1.0, subset="x", line=7, split="dev")
     assert evaluation_set("t", "dev", [named], CORRELATIONS, "").fingerprint in prints
 
 

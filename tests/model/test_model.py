@@ -82,17 +82,17 @@ def test_baselines_are_opened_by_name(name: str, toy_folder: Path) -> None:
 def test_a_second_build_builds_nothing(toy_copy: Path) -> None:
     """What is up to date stays; another seed of the settings rebuilds; manifests stay equal."""
     before = {path: Manifest.read(path.parent) for path in toy_copy.rglob("manifest.json")}
-    built = firth.build(toy_documents(), toy_copy, **TOY_SETTINGS).built
+    built = firth.build(toy_documents(), toy_copy, settings=TOY_SETTINGS).built
     assert built is not None
     assert not any(built.stages.values())
     assert before == {path: Manifest.read(path.parent) for path in toy_copy.rglob("manifest.json")}
-    again = firth.build(toy_documents(), toy_copy, calibration={"pairs": 400}).built
+    again = firth.build(toy_documents(), toy_copy, settings={"calibration.pairs": 400}).built
     assert again is not None
     assert [name for name, is_new in again.stages.items() if is_new] == ["calibration"]
 
 
 def test_two_builds_are_equal(toy_folder: Path, tmp_path: Path) -> None:
-    firth.build(toy_documents(), tmp_path / "other", **TOY_SETTINGS)
+    firth.build(toy_documents(), tmp_path / "other", settings=TOY_SETTINGS)
     names = [path.relative_to(toy_folder) for path in toy_folder.rglob("manifest.json")]
     assert len(names) >= 7
     for name in names:
@@ -106,7 +106,7 @@ def test_the_core_needs_no_heavy_library(tmp_path: Path) -> None:
         "    sys.modules[name] = None\n"
         "import firth\n"
         "from tests.conftest import TOY_SETTINGS, toy_documents\n"
-        "model = firth.build(toy_documents(), sys.argv[1], **TOY_SETTINGS)\n"
+        "model = firth.build(toy_documents(), sys.argv[1], settings=TOY_SETTINGS)\n"
         "model.search('ship'), model.explain('a ship', 'the boat').text, model.duplicates()\n"
         "model.calibration.threshold(0.05), model.report(sys.argv[1] + '.html')\n"
         "model.add(['A zeppelin crossed the field.'])\n"

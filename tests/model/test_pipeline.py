@@ -34,7 +34,13 @@ def test_a_verdict_names_what_was_asked(count: int) -> None:
     """It does so, too, where no type has enough questions and all together have."""
     kinds = (QuestionType.NEXT, QuestionType.DOCUMENT)
     questions = [
-        Question(kind, f"d{n % 12}", f"{kind} {n}", "right", ("wrong",))
+        Question(
+            type=kind,
+            document=f"d{n % 12}",
+            text=f"{kind} {n}",
+            answer="right",
+            distractors=("wrong",),
+        )
         for kind in kinds
         for n in range(count)
     ]

@@ -118,7 +118,9 @@ def test_loss_and_gradients_are_those_of_the_plain_mixture(monkeypatch: pytest.M
     """The sliced loss equals −log of the mixture written out, and so do all its gradients."""
     monkeypatch.setattr("firth.paper.transformer._LOSS_ROWS", 3)
     torch.manual_seed(0)
-    model = ContextTransformer(Shape(11, 8, 1, 2, 8, 6))
+    model = ContextTransformer(
+        Shape(vocabulary=11, width=8, layers=1, heads=2, feedforward=8, max_tokens=6)
+    )
     torch.nn.init.normal_(model.bias)
     targets = torch.tensor([3, 1, 3, 10, 0, 7, 7])
     states = torch.randn(7, 8)

@@ -33,7 +33,7 @@ def test_texts_cannot_act_on_the_page(tmp_path: Path) -> None:
     documents = toy_documents(12)
     documents[2]["text"] += "\n\n" + " ".join([evil] * 3)
     documents[2]["title"] = evil
-    model = build(documents, tmp_path / "<b>run</b>", **TOY_SETTINGS)
+    model = build(documents, tmp_path / "<b>run</b>", settings=TOY_SETTINGS)
     page = model.report(tmp_path / "report.html").read_text()
     assert "<img" not in page
     assert "<b>run" not in page

@@ -74,7 +74,7 @@ def test_bins_join_pairs_by_their_texts(data: EvaluationSet) -> None:
     scores = np.ceil(50 * data.scores) / 10
     scores[0] = 0
     turned = [
-        Row((one.texts[1].upper(), one.texts[0]), float(score))
+        Row(texts=(one.texts[1].upper(), one.texts[0]), score=float(score))
         for one, score in zip(data.rows, scores, strict=True)
     ]
     figures = compare_in_bins(data, [evaluation_set("sts-b", "all", turned, data.metrics, "")])

@@ -41,23 +41,36 @@ def example() -> Explanation:
         WORDS: (0.16, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012])
     }  # fmt: skip
     return Explanation(
-        "Cut taxes for working families with two children on Monday.",
-        "Taxes didn't help 3 people who work.",
-        0.25,
-        parts_of(0.25, listed),
-        (tax, rate),
-        matches,
-        (
-            Word("taxes", 0.1, matched=True), Word("families", 0.01),
-            Word("for", 0.0, stop_word=True), Word("two", -0.01, mark=Mark.NUMBER),
-            Word("Monday", 0.0, mark=Mark.NAME),
+        text1="Cut taxes for working families with two children on Monday.",
+        text2="Taxes didn't help 3 people who work.",
+        score=0.25,
+        parts=parts_of(0.25, listed),
+        topics=(tax, rate),
+        word_matches=matches,
+        words1=(
+            Word(text="taxes", contribution=0.1, matched=True),
+            Word(text="families", contribution=0.01),
+            Word(text="for", contribution=0.0, stop_word=True),
+            Word(text="two", contribution=-0.01, mark=Mark.NUMBER),
+            Word(text="Monday", contribution=0.0, mark=Mark.NAME),
         ),
-        (
-            Word("Taxes", 0.1, matched=True), Word("didn't", 0.0, mark=Mark.NEGATION),
-            Word("3", -0.01, mark=Mark.NUMBER), Word("people", 0.01, known=False),
+        words2=(
+            Word(text="Taxes", contribution=0.1, matched=True),
+            Word(text="didn't", contribution=0.0, mark=Mark.NEGATION),
+            Word(text="3", contribution=-0.01, mark=Mark.NUMBER),
+            Word(text="people", contribution=0.01, known=False),
         ),
-        (ContextShare("Taxes were cut again.", "d1", 0.5, 0.6, 0.01, "Budget"),),
-    )  # fmt: skip
+        contexts=(
+            ContextShare(
+                text="Taxes were cut again.",
+                document="d1",
+                fit1=0.5,
+                fit2=0.6,
+                contribution=0.01,
+                title="Budget",
+            ),
+        ),
+    )
 
 
 @given(words=amounts, topics=amounts, rest=st.floats(-0.2, 0.2))
@@ -69,10 +82,13 @@ def test_parts_and_rows_sum_to_the_score(
     score = math.fsum(contributions.values()) + 1e-13  # a rounding error
     listed = {WORDS: (contributions[WORDS], words), TOPICS: (contributions[TOPICS], topics)}
     explanation = Explanation(
-        "a", "b", score, parts_of(score, listed),
-        tuple(TopicShare((str(n),), x) for n, x in enumerate(topics)),
+        text1="a",
+        text2="b",
+        score=score,
+        parts=parts_of(score, listed),
+        topics=tuple(TopicShare((str(n),), x) for n, x in enumerate(topics)),
         word_matches=tuple(WordMatch("a", "b", 0.5, x) for x in words),
-    )  # fmt: skip
+    )
     assert EQUAL not in explanation.parts
     for each in (explanation, explanation.top(2), explanation.top(0)):
         assert math.fsum(p.contribution for p in each.parts.values()) == pytest.approx(
@@ -96,9 +112,12 @@ def test_a_remainder_is_an_error() -> None:
 
 def test_contexts_are_evidence_too() -> None:
     """As the paper's method lists them: without topics and words."""
-    shares = tuple(ContextShare(f"[…] {n}", "d", 0.1, 0.2, 0.01 * n) for n in (3, 2, 1))
+    shares = tuple(
+        ContextShare(text=f"[…] {n}", document="d", fit1=0.1, fit2=0.2, contribution=0.01 * n)
+        for n in (3, 2, 1)
+    )
     parts = {CONTEXTS: Amount(0.5, 0.44)}
-    explanation = Explanation("a", "b", 0.5, parts, contexts=shares)
+    explanation = Explanation(text1="a", text2="b", score=0.5, parts=parts, contexts=shares)
     assert [row.contribution for row in explanation.rows] == [0.03, 0.02, 0.01, 0.44]
     assert explanation.top(1).parts[CONTEXTS].rest == pytest.approx(0.47)
     assert "contexts" in explanation.equation
@@ -136,9 +155,11 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
 def test_cautions(marks1: dict[str, Mark], marks2: dict[str, Mark], caution: str) -> None:
     """They name what only one text has."""
     parts = {WORDS: Amount(0.3, 0.3)}
-    sides = [tuple(Word(text, mark=mark) for text, mark in marks.items())
+    sides = [tuple(Word(text=text, mark=mark) for text, mark in marks.items())
              for marks in (marks1, marks2)]  # fmt: skip
-    explanation = Explanation("a", "b", 0.3, parts, words1=sides[0], words2=sides[1])
+    explanation = Explanation(
+        text1="a", text2="b", score=0.3, parts=parts, words1=sides[0], words2=sides[1]
+    )
     assert explanation.cautions == (caution,)
     matched = tuple(replace(word, matched=True) for word in sides[0])
     if not marks2:
@@ -150,16 +171,25 @@ def test_the_same_words_in_another_order_are_a_caution() -> None:
     parts = {WORDS: Amount(1.0, 1.0)}
 
     def cautions(one: str, two: str) -> tuple[str, ...]:
-        return Explanation(one, two, 1.0, parts).cautions
+        return Explanation(text1=one, text2=two, score=1.0, parts=parts).cautions
 
     (caution,) = cautions("The man bit the dog.", "The dog bit the man!")
     assert "another order" in caution
     assert not cautions("The man bit the dog.", "the man bit, the dog")
     assert not cautions("The man bit the dog.", "The man bit a dog.")
     assert not cautions("no no yes", "no yes yes")
-    said = (Word("England", mark=Mark.NAME), Word("beat")), (Word("France"), Word("defeated"))
-    one = Explanation("England beat France", "France defeated England", 1.0, parts, words1=(
-        *said[0], Word("France", mark=Mark.NAME)), words2=(*said[1], Word("England")))  # fmt: skip
+    said = (
+        (Word(text="England", mark=Mark.NAME), Word(text="beat")),
+        (Word(text="France"), Word(text="defeated")),
+    )
+    one = Explanation(
+        text1="England beat France",
+        text2="France defeated England",
+        score=1.0,
+        parts=parts,
+        words1=(*said[0], Word(text="France", mark=Mark.NAME)),
+        words2=(*said[1], Word(text="England")),
+    )
     named = tuple(replace(word, matched=True) for word in one.words1)
     (caution,) = replace(one, words1=named).cautions
     assert "England, France vs. France, England" in caution
@@ -168,8 +198,10 @@ def test_the_same_words_in_another_order_are_a_caution() -> None:
 def test_without_knowledge_nothing_is_claimed() -> None:
     """The text says so, and names the unknown words."""
     parts = {WORDS: Amount(0.1, 0.1)}
-    words = (Word("xqzzy", known=False),)
-    none = Explanation("xqzzy", "b", 0.1, parts, words1=words, knowledge=Knowledge.NONE)
+    words = (Word(text="xqzzy", known=False),)
+    none = Explanation(
+        text1="xqzzy", text2="b", score=0.1, parts=parts, words1=words, knowledge=Knowledge.NONE
+    )
     assert "(xqzzy): the score says nothing" in none.text
     assert "compares spelling" in replace(none, knowledge=Knowledge.SPELLING).text
     assert "texts are equal" in replace(none, text2="xqzzy").text
@@ -225,7 +257,9 @@ def test_the_page_is_whole_and_escaped() -> None:
     """No text is run or acts on the reader, and no file or address is needed."""
     hostile = '<script>alert(1)</script> & \x1b[2J taxes \u202e "<b> didn\u2019t {{ 7 * 7 }}'
     topic = TopicShare((hostile,), 0.1)
-    context = ContextShare(hostile, hostile, 1.0, 1.0, 0.01, hostile)
+    context = ContextShare(
+        text=hostile, document=hostile, fit1=1.0, fit2=1.0, contribution=0.01, title=hostile
+    )
     explanation = replace(
         example(), text1=hostile, text2=hostile, topics=(topic,), contexts=(context,),
         word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),

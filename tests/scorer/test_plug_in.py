@@ -28,8 +28,8 @@ import firth
 folder, texts = sys.argv[1:]
 rows = [line.split("\\t") for line in open(texts, encoding="utf-8").read().splitlines()]
 documents = [{"id": name, "text": text} for name, text in rows]
-weights = {"weights": {"lengths": 0.5}}
-model = firth.build(documents, folder, scorer=weights, words={"min_count": 2, "dimensions": 12})
+weights = {"scorer.weights.lengths": 0.5, "words": {"min_count": 2, "dimensions": 12}}
+model = firth.build(documents, folder, settings=weights)
 a, b = "The ship reached the harbour.", "A sailor left the harbour in a storm."
 found = model.explain(a, b)
 expected = 0.25 * len(a) / len(b)
@@ -41,7 +41,7 @@ model.duplicates()
 plain = firth.load(folder)
 assert plain.similarity(a, b) == model.similarity(a, b)
 try:
-    firth.build(None, folder, scorer={"weights": {"nothing": 1.0}}).similarity(a, b)
+    firth.build(None, folder, settings={"scorer.weights.nothing": 1.0}).similarity(a, b)
 except firth.run.errors.FirthError as error:
     assert "nothing" in str(error) and "lengths" in str(error), error
 else:

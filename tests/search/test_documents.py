@@ -58,7 +58,7 @@ def test_a_document_is_given_in_many_ways(run: Run, tmp_path: Path) -> None:
     given: list[Given] = [
         file,
         str(file),
-        Document("x", record["text"]),
+        Document(id="x", text=record["text"]),
         split_sentences(record["text"], "en"),
     ]
     expected = compare_documents(run, "sea-0", "sea-1")
@@ -69,7 +69,7 @@ def test_a_document_is_given_in_many_ways(run: Run, tmp_path: Path) -> None:
     for each in given:
         assert same(compare_documents(run, each, "sea-1"))
     assert compare_documents(run, "sea-0", file).score == pytest.approx(1)
-    assert compare_documents(run, file, Document("x", "A cow.")).b == "x"
+    assert compare_documents(run, file, Document(id="x", text="A cow.")).b == "x"
 
 
 def test_what_is_no_document_is_refused(run: Run, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for document in documents:
         document["text"] += f" {FOOTER}"
     folder = tmp_path_factory.mktemp("web") / "run"
-    build(documents, folder, **TOY_SETTINGS)
+    build(documents, folder, settings=TOY_SETTINGS)
     with running(folder) as address, sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         page = browser.new_page()

@@ -68,7 +68,14 @@ def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm:
 
 
 def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = Decision(False, "rejected: worse", {}, (), (), Estimate(-1.0, -2.0, -0.5, 9))
+    verdict = Decision(
+        accepted=False,
+        reason="rejected: worse",
+        differences={},
+        gained=(),
+        lost=(),
+        gain=Estimate(-1.0, -2.0, -0.5, 9),
+    )
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
     result = distill(run, epochs=2)
     assert result.report["step"] > 0

@@ -117,7 +117,7 @@ def test_inference_becomes_triplets_or_classes(inference: Path) -> None:
     st.sampled_from(["in-batch", "l2"]),
 )
 def test_batches_hold_every_row_once(numbers: Sequence[int], epochs: int, objective: str) -> None:
-    recipe = Recipe("x", objective, epochs, 16, None, 1)
+    recipe = Recipe(kind="x", objective=objective, epochs=epochs, batch=16, rate=None, seed=1)
     columns = [[str(number) for number in numbers], [f"b{n}" for n in range(len(numbers))]]
     batches = plan(columns, recipe, 5)
     assert batches == plan(columns, recipe, 5)

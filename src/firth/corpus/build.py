@@ -48,7 +48,7 @@ _SAMPLE, _SAMPLED_FILES = 200, 100
 """Documents of a file, and files, by which the language is recognized."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CorpusSummary:
     """Counts of a corpus after a call, and of what the call did.
 
@@ -172,15 +172,15 @@ def split(unsplit: Unsplit) -> Stored:
     ends = np.cumsum([len(paragraph) for paragraph in paragraphs])
     form = hashlib.blake2b(normal_form(unsplit.document.text).encode(), digest_size=16)
     return Stored(
-        replace(unsplit.document, text=""),
-        unsplit.digest,
-        form.digest(),
-        "\n".join(sentences),
-        counts.tobytes(),
-        ends.astype("<u4").tobytes(),
-        len(sentences),
-        int(counts.sum(dtype=np.int64)),
-        sketch({word for each in said for word in each}),
+        document=replace(unsplit.document, text=""),
+        digest=unsplit.digest,
+        form=form.digest(),
+        text="\n".join(sentences),
+        counts=counts.tobytes(),
+        paragraphs=ends.astype("<u4").tobytes(),
+        sentences=len(sentences),
+        words=int(counts.sum(dtype=np.int64)),
+        sketch=sketch({word for each in said for word in each}),
     )
 
 
@@ -435,7 +435,9 @@ class _Call:
 def _summary(store: Store) -> CorpusSummary:
     documents, held_out, sentences, words = store.totals()
     language = store.meta("language", UNKNOWN)
-    return CorpusSummary(documents, held_out, sentences, words, language=language)
+    return CorpusSummary(
+        documents=documents, held_out=held_out, sentences=sentences, words=words, language=language
+    )
 
 
 def _shards(items: Iterable[Unsplit | Problem]) -> Iterator[list[Unsplit | Problem]]:

@@ -254,7 +254,15 @@ class Corpus:
         if not (rows := self._ask(query, (int(self.keys[d]),))):
             raise self._changed()
         id, title, date, source, line, fields = rows[0]
-        return Document(id, "", title, date, fields_of(fields), source, line)
+        return Document(
+            id=id,
+            text="",
+            title=title,
+            date=date,
+            fields=fields_of(fields),
+            source=source,
+            line=line,
+        )
 
     def source_numbers(self) -> npt.NDArray[np.int32]:
         """Return the number of each document's file, in the order of the files' names."""

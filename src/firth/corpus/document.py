@@ -60,7 +60,7 @@ class Problem:
         return f"{self.source}{place}: {self.reason} ({self.detail})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A text and what is known of it.
 
@@ -119,14 +119,14 @@ def record_of(
     title = record.get("title")
     given = _name(record, settings.date_field or "date")
     document = Document(
-        named or id or f"{source}:{line}",
-        "\n\n".join(parts.values()),
-        clean(title) if isinstance(title, str) else "",
-        iso_date(given),
-        {name: values for name in settings.fields if (values := _values(record.get(name)))},
-        source,
-        line,
-        _name(record, settings.group_by) if settings.group_by else "",
+        id=named or id or f"{source}:{line}",
+        text="\n\n".join(parts.values()),
+        title=clean(title) if isinstance(title, str) else "",
+        date=iso_date(given),
+        fields={name: values for name in settings.fields if (values := _values(record.get(name)))},
+        source=source,
+        line=line,
+        group=_name(record, settings.group_by) if settings.group_by else "",
     )
     item = checked(document, settings.max_record_bytes)
     if isinstance(item, Document) and given and not item.date:

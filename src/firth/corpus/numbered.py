@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.run.errors import InputError
+from firth.run.errors import TooLittleTextError
 from firth.run.run import Run
 from firth.run.settings import WordSettings
 from firth.text.types import Ints, ranges
@@ -24,7 +24,7 @@ _WORDS, _SENTENCES = 1 << 20, 1 << 13
 """Words and sentences that are worked on at once."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WordSentences:
     """Sentences as runs of word numbers. Sentences without any known word are left out.
 
@@ -91,7 +91,7 @@ def read_sentences(
     stemmed = stems(_number(corpus, pieces, lengths), stemmer)
     vocabulary, counts, number_of = _vocabulary(stemmed, _mapped(pieces, np.int32), settings)
     if not vocabulary:
-        raise InputError(
+        raise TooLittleTextError(
             f"{run.path}: no word occurs {settings.min_count} times in its corpus; lower min_count "
             "or build a larger corpus"
         )
@@ -102,12 +102,12 @@ def read_sentences(
         kept = _mapped(pieces, np.int32)
         np.array([len(kept)], np.int64).tofile(beginning)
     return WordSentences(
-        vocabulary,
-        counts,
-        kept,
-        _mapped(bounds, np.int64),
-        _mapped(documents, np.int64),
-        corpus.source_numbers(),
+        vocabulary=vocabulary,
+        counts=counts,
+        pieces=kept,
+        bounds=_mapped(bounds, np.int64),
+        documents=_mapped(documents, np.int64),
+        sources=corpus.source_numbers(),
     )
 
 

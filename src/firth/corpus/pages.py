@@ -91,7 +91,7 @@ def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
         yield Problem(source, 0, Reason.COSTLY, str(error))
         return
     text = text.replace("\0", " ")
-    yield checked(Document(source, text, clean(title), source=source, line=1), limit)
+    yield checked(Document(id=source, text=text, title=clean(title), source=source, line=1), limit)
 
 
 def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
@@ -120,7 +120,7 @@ def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
         if not pages:
             return
     text = "\n\n".join(pages).replace("\0", " ")
-    yield checked(Document(source, text, source=source, line=1), limit)
+    yield checked(Document(id=source, text=text, source=source, line=1), limit)
 
 
 def _ask(kind: str, value: str) -> Iterator[Any]:

@@ -96,7 +96,7 @@ def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[I
             text = "\n\n".join(str(record.get(name)) for name in settings.text_field.split(","))
             yield record_of(record, MEMORY, line, settings, id_of_text(text))
         elif isinstance(record, str):
-            document = Document(id_of_text(record), record, source=MEMORY, line=line)
+            document = Document(id=id_of_text(record), text=record, source=MEMORY, line=line)
             yield [checked(document, settings.max_record_bytes)]
         else:
             detail = f"got {type(record).__name__}, expected a text or a record"

@@ -245,7 +245,7 @@ def _read_text(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
         text = "\n".join(part)
         if source.format == "markdown":
             text = plain_text(text)
-        return checked(Document(id, text, source=source.name, line=first), limit)
+        return checked(Document(id=id, text=text, source=source.name, line=first), limit)
 
     for line in lines:
         text, problem = _text_of(line, source.name)

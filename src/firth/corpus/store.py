@@ -51,7 +51,7 @@ _LISTED = 1_000
 """Problems of one reason that a call lists; all are counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """What is stored of a document, apart from its key.
 

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from firth.corpus.corpus import few_neighbors
 from firth.corpus.numbered import WordSentences
 from firth.run.console import Progress
-from firth.run.errors import InputError
+from firth.run.errors import InputError, TooLittleTextError
 from firth.run.files import read_arrays, write_arrays
 from firth.run.settings import WordSettings, derive_seed
 from firth.text.types import Ints, Singles, starts
@@ -54,7 +54,7 @@ def learn(
     """
     pairs = Pairs(sentences, settings.batch, derive_seed(seed, "order"))
     if len(pairs) < 2:
-        raise InputError(
+        raise TooLittleTextError(
             f"{title}: got {len(pairs)} pairs of neighboring sentences; learning needs at least 2. "
             "Add documents with several sentences, or lower words.min_count"
         )

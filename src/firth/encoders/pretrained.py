@@ -114,7 +114,7 @@ def _record(run: Run) -> dict[str, Any]:
     return record
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RunEncoder:
     """The pretrained encoder of a run, and each dimension's mean and deviation in its corpus, (d,).
 
@@ -149,7 +149,14 @@ class RunEncoder:
         if encoder.token_states is not None:
             states = StatesOfWords(encoder.token_states, record["stemmer"], arrays["words"])
         choices = tuple(record["choices"])
-        return cls(encoder, found.kind, arrays["mean"], arrays["deviation"], states, choices)
+        return cls(
+            encoder=encoder,
+            kind=found.kind,
+            mean=arrays["mean"],
+            deviation=arrays["deviation"],
+            word_states=states,
+            choices=choices,
+        )
 
     def normalized(self, kind: Normalization) -> Normalized:
         """Return the encoder with a normalization. States of words are centered in any case."""

@@ -19,6 +19,8 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import read_sentences
 from firth.encoders.encoder import WordStates
 from firth.encoders.learning import learn
+from firth.run.console import note
+from firth.run.errors import TooLittleTextError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
@@ -29,6 +31,8 @@ from firth.text.words import stemmer_of, stems, words
 
 WORDS = Stage("words", version=3)
 _WORDS, _VECTORS = "words.json", "vectors.safetensors"
+NOTHING = "nothing"
+"""In the summary of the stage: why nothing was learned from the corpus."""
 _RARE = 6.0
 """The inverse document frequency (a word of one sentence in 400) at which a direction by spelling
 has length 1. It only sets the scale of `scorer.spelling_weight`."""
@@ -142,9 +146,16 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     settings, scratch = run.settings.words, workspace / SCRATCH
     corpus = Corpus.open(run)
     idf = fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
-    sentences = read_sentences(run, settings, scratch)
-    weights = np.array([idf.weight(stem) for stem in sentences.vocabulary], np.float32)
-    seed = derive_seed(run.settings.seed, "fit", "words")
-    vectors, summary = learn(sentences, weights, settings, seed, scratch, "Word vectors")
+    try:
+        sentences = read_sentences(run, settings, scratch)
+        weights = np.array([idf.weight(stem) for stem in sentences.vocabulary], np.float32)
+        seed = derive_seed(run.settings.seed, "fit", "words")
+        vectors, summary = learn(sentences, weights, settings, seed, scratch, "Word vectors")
+    except TooLittleTextError as error:  # Words are then compared by spelling and rarity alone.
+        note(f"words: nothing is learned. {error}")
+        known = sorted(idf.frequencies)
+        nothing = np.zeros((len(known), 1), np.float32)
+        WordSpace(known, nothing, idf, settings.prior_count).save(workspace)
+        return {"sentences": len(corpus), "vocabulary": len(known), NOTHING: str(error)}
     WordSpace(sentences.vocabulary, vectors, idf, settings.prior_count).save(workspace)
     return {**sentences.summary, **summary}

@@ -297,7 +297,7 @@ def _by_type(questions: Sequence[Question]) -> dict[QuestionType, list[int]]:
 # --- Decision ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Decision:
     """Whether a changed model may replace the model that it was made of.
 
@@ -379,7 +379,14 @@ def decide(
         if gained:
             reason = f"more accurate on {named(gained)} only, and training optimises it"
     verb = "accepted" if accepted else "rejected"
-    return Decision(accepted, f"{verb}: {reason}", differences, gained, lost, gain)
+    return Decision(
+        accepted=accepted,
+        reason=f"{verb}: {reason}",
+        differences=differences,
+        gained=gained,
+        lost=lost,
+        gain=gain,
+    )
 
 
 def choose(

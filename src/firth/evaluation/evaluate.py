@@ -114,13 +114,17 @@ class ScoredSet:
     def from_dict(cls, values: Mapping[str, Any]) -> "ScoredSet":
         """Return a set from plain values; raise `ValueError` where they do not fit each other."""
         rows = tuple(
-            Row((), float(score), subset=str(subset))
+            Row(texts=(), score=float(score), subset=str(subset))
             for score, subset in zip(values["gold"], values["subsets"], strict=True)
         )
         data = EvaluationSet(
-            str(values["name"]), str(values["split"]), rows, tuple(map(Metric, values["metrics"])),
-            str(values["fingerprint"]), str(values["source"]),
-        )  # fmt: skip
+            name=str(values["name"]),
+            split=str(values["split"]),
+            rows=rows,
+            metrics=tuple(map(Metric, values["metrics"])),
+            fingerprint=str(values["fingerprint"]),
+            source=str(values["source"]),
+        )
         scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
         n = 2 * len(rows) if data.is_triplets else len(rows)
         if any(one.shape != (n,) for one in scores.values()):

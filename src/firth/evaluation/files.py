@@ -67,7 +67,7 @@ _USUAL = {
 """Usual names of each column, in lower case without blanks and signs; the first counts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """A row of a file or of an evaluation set.
 
@@ -176,7 +176,14 @@ def _row(record: Mapping[str, str], content: Content, line: int) -> Row:
         raise ValueError("positive and negative are the same text")
     split = record.get("split", "").strip().lower()
     subset = record.get("subset", "").strip()
-    return Row(texts, score, label, _SPLITS.get(split, split), subset, line)
+    return Row(
+        texts=texts,
+        score=score,
+        label=label,
+        split=_SPLITS.get(split, split),
+        subset=subset,
+        line=line,
+    )
 
 
 def parse_score(cell: str) -> float:

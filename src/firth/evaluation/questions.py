@@ -53,7 +53,7 @@ TOGETHER = (QuestionType.NEXT, QuestionType.DOCUMENT)
 people falls, so that they cannot justify it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """A text of a document, the candidate that should score highest, and at least one other.
 
@@ -91,7 +91,9 @@ def open_questions(run: Run) -> list[Question]:
     text = (run.folder(QUESTIONS) / _FILE).read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.split("\n")[:-1]]
     return [
-        Question(QuestionType(row.pop("type")), distractors=tuple(row.pop("distractors")), **row)
+        Question(
+            type=QuestionType(row.pop("type")), distractors=tuple(row.pop("distractors")), **row
+        )
         for row in rows
     ]
 
@@ -218,7 +220,14 @@ class _Maker:
         if same or len(distinct) < self._distractors + 2:
             return None
         kept = tuple(distinct.values())[2 : self._distractors + 2]
-        return Question(kind, self._ids[document], text, answer, kept, same_document)
+        return Question(
+            type=kind,
+            document=self._ids[document],
+            text=text,
+            answer=answer,
+            distractors=kept,
+            same_document=same_document,
+        )
 
     def _rounds(self, starts: Ints) -> Iterator[tuple[int, int]]:
         """Yield ascending sentences and their documents in the order in which they are asked."""

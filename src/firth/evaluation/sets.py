@@ -26,7 +26,7 @@ ALL = "all"
 """The split that holds all rows, and the subset that holds all rows of a split."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EvaluationSet:
     """The rows of one split of a set, and the metrics that are reported, the usual one first.
 
@@ -123,7 +123,15 @@ def evaluation_set(
     digests.sort(key=itemgetter(0))
     fingerprint = _digest(digest.hex() for digest, _ in digests).hex()
     ordered = tuple(row for _, row in digests)
-    return EvaluationSet(name, split, ordered, metrics, fingerprint, source, tuple(notes))
+    return EvaluationSet(
+        name=name,
+        split=split,
+        rows=ordered,
+        metrics=metrics,
+        fingerprint=fingerprint,
+        source=source,
+        notes=tuple(notes),
+    )
 
 
 def make_folds(data: EvaluationSet, folds: int, seed: int) -> dict[str, Ints]:
@@ -225,7 +233,7 @@ def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> Eva
 # The public sets.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """A public set.
 
@@ -301,35 +309,52 @@ def _split_of(rows: Sequence[Row], split: str | None, where: str) -> str:
     return chosen
 
 
-TASKS: Mapping[str, Task] = {task.name: task for task in (
-    # Agirre et al., SemEval 2012 to 2016.
-    Task("sts12", "STS12", {"train": 2234, "test": 3108}),
-    Task(
-        "sts13", "STS13", {"test": 1500}, left_out=("SMT",),
-        note="without SMT (750 rows), whose text is not public; SentEval leaves it out too",
-    ),
-    Task("sts14", "STS14", {"test": 3750}),
-    Task("sts15", "STS15", {"test": 3000}),
-    Task("sts16", "STS16", {"test": 1186}),
-    # STS benchmark: Cer et al., SemEval 2017.
-    Task(
-        "sts-b", "STSb", {"train": 5749, "dev": 1500, "test": 1379},
-        subset_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
-    ),
-    # Marelli et al., LREC 2014.
-    Task(
-        "sick-r", "SICK", {"train": 4500, "trial": 500, "test": 4927, ALL: 9927}, scale=(1, 5)
-    ),
-    # Abdalla, Vishnubhotla & Mohammad 2021.
-    Task(
-        "str-2021", "STR-2021", {ALL: 5500}, metrics=(Metric.SPEARMAN,), scale=(0, 1)
-    ),
-    # Argument facet similarity: Misra, Ecker & Walker, SIGDIAL 2016.
-    Task("afs", "AFS", {ALL: 6000}),
-    # Ein Dor et al., ACL 2018.
-    Task(
-        "wiki-sections", "WikiSections", {"train": 1_779_417, "dev": 220_400, "test": 222_957},
-        metrics=(Metric.ACCURACY,),
-    ),
-)}  # fmt: skip
+TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        # Agirre et al., SemEval 2012 to 2016.
+        Task(name="sts12", folder="STS12", published={"train": 2234, "test": 3108}),
+        Task(
+            name="sts13",
+            folder="STS13",
+            published={"test": 1500},
+            left_out=("SMT",),
+            note="without SMT (750 rows), whose text is not public; SentEval leaves it out too",
+        ),
+        Task(name="sts14", folder="STS14", published={"test": 3750}),
+        Task(name="sts15", folder="STS15", published={"test": 3000}),
+        Task(name="sts16", folder="STS16", published={"test": 1186}),
+        # STS benchmark: Cer et al., SemEval 2017.
+        Task(
+            name="sts-b",
+            folder="STSb",
+            published={"train": 5749, "dev": 1500, "test": 1379},
+            subset_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
+        ),
+        # Marelli et al., LREC 2014.
+        Task(
+            name="sick-r",
+            folder="SICK",
+            published={"train": 4500, "trial": 500, "test": 4927, ALL: 9927},
+            scale=(1, 5),
+        ),
+        # Abdalla, Vishnubhotla & Mohammad 2021.
+        Task(
+            name="str-2021",
+            folder="STR-2021",
+            published={ALL: 5500},
+            metrics=(Metric.SPEARMAN,),
+            scale=(0, 1),
+        ),
+        # Argument facet similarity: Misra, Ecker & Walker, SIGDIAL 2016.
+        Task(name="afs", folder="AFS", published={ALL: 6000}),
+        # Ein Dor et al., ACL 2018.
+        Task(
+            name="wiki-sections",
+            folder="WikiSections",
+            published={"train": 1_779_417, "dev": 220_400, "test": 222_957},
+            metrics=(Metric.ACCURACY,),
+        ),
+    )
+}
 """The public sets by name, in the order in which they are reported."""

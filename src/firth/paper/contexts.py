@@ -21,7 +21,7 @@ MAX_JACCARD = 0.5
 """Sentences before two contexts of a set are less similar than this (§3.3)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Candidates:
     """Makes shortlists of positions: by TF-IDF and coherence, or at random.
 

@@ -207,7 +207,7 @@ class Direct:
             sums[text[slice(*written[owner])]] += amount
         known = {other[start:end].lower() for start, end in spans(other)}
         return tuple(
-            Word(word, contribution=amount, matched=word.lower() in known)
+            Word(text=word, contribution=amount, matched=word.lower() in known)
             for word, amount in sums.items()
         )
 

@@ -118,7 +118,7 @@ class Forest:
             yield part
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Rows:
     """Parts of a forest, one row of tokens each, padded on the right: n rows of t tokens.
 
@@ -165,9 +165,18 @@ class _Rows:
                     owners.extend([node] * len(segment))
         mask = torch.zeros(sees.shape, dtype=like.dtype)
         mask.masked_fill_(~torch.from_numpy(sees), torch.finfo(like.dtype).min)
-        lists = (torch.tensor(some, dtype=torch.long) for some in (sources, targets, owners))
-        arrays = (torch.from_numpy(tokens), torch.from_numpy(positions), mask[:, None], *lists)
-        return cls(*(each.to(like.device) for each in arrays))
+
+        def numbers(values: Sequence[int]) -> Tensor:
+            return torch.tensor(values, dtype=torch.long, device=like.device)
+
+        return cls(
+            tokens=torch.from_numpy(tokens).to(like.device),
+            positions=torch.from_numpy(positions).to(like.device),
+            mask=mask[:, None].to(like.device),
+            sources=numbers(sources),
+            targets=numbers(targets),
+            owners=numbers(owners),
+        )
 
 
 def forest_scores(model: PreTrainedModel, forest: Forest, budget: int) -> Floats:

@@ -131,12 +131,12 @@ class Origin:
         self.weights = of_equal_deviation(settings.fits.weights, deviations or {})
         self.context_fit = ContextFit(corpus, coherence, generator, settings.fits, settings.window)
         self.candidates = Candidates(
-            corpus.positions() if positions is None else open_mapped(positions),
-            index,
-            coherence,
-            settings.contexts,
-            settings.retrieve.chunks,
-            seed,
+            positions=corpus.positions() if positions is None else open_mapped(positions),
+            index=index,
+            coherence=coherence,
+            settings=settings.contexts,
+            chunks=settings.retrieve.chunks,
+            seed=seed,
         )
 
     @classmethod
@@ -282,4 +282,10 @@ class Origin:
         shares.sort(key=lambda share: (-abs(share.contribution), share.details["position"]))
         score = profile.similarity(weights, measure)
         listed = {CONTEXTS: (score, [share.contribution for share in shares])}
-        return Explanation(text1, text2, score, parts_of(score, listed), contexts=tuple(shares))
+        return Explanation(
+            text1=text1,
+            text2=text2,
+            score=score,
+            parts=parts_of(score, listed),
+            contexts=tuple(shares),
+        )

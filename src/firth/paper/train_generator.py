@@ -158,7 +158,7 @@ class _Training:
         self.held_out = reader.triples(held_out.texts(some), contexts, pairs)
         sizes = {name: getattr(config, name) for name in _SIZES}
         vocabulary = self.tokenizer.get_vocab_size()
-        self.shape = Shape(vocabulary, window=settings.window, **sizes)
+        self.shape = Shape(vocabulary=vocabulary, window=settings.window, **sizes)
         longest = shared(
             scratch / "longest.npy", lambda: self.store.sizes(self.learned).max(axis=1)
         )

@@ -88,7 +88,7 @@ class Packed:
         return padded.index_select(0, self.places)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shape:
     """Sizes of the Transformer; without `pointer` its output is the softmax alone.
 

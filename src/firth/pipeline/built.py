@@ -11,6 +11,7 @@ import numpy as np
 from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
 from firth.encoders.static import ENCODER, StaticEncoder
+from firth.encoders.words import NOTHING, WORDS
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
 from firth.evaluation.questions import QUESTIONS, QuestionType
@@ -33,13 +34,14 @@ _ASKED = {
 _SEEN = 2_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Built:
     """A run that is up to date, and what is worth knowing about it.
 
     `stages` says whether this call built each. The comparison on held-out documents is None where
     these give no questions. `threshold` is the cosine that one random pair in a hundred reaches,
-    and `examples` are similar sentences of different documents, a pair or none.
+    and `examples` are similar sentences of different documents, a pair or none. `nothing` says why
+    nothing was learned, where that is so.
     """
 
     run: Run
@@ -49,6 +51,7 @@ class Built:
     comparison: Comparison | None
     threshold: float | None
     examples: Sequence[tuple[str, str]]
+    nothing: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with suggested commands."""
@@ -57,6 +60,7 @@ class Built:
             "corpus": asdict(self.corpus),
             "stages": dict(self.stages),
             "seconds": round(self.seconds, 2),
+            "nothing_learned": self.nothing,
             "comparison": self.comparison and self.comparison.as_dict(),
             "threshold": self.threshold,
             "next": list(self.commands()),
@@ -73,7 +77,8 @@ class Built:
 
     def text(self) -> str:
         """Return all of it in sentences."""
-        lines = [f"Verdict: {verdict(self.comparison)}", self.corpus.text()]
+        said = verdict(self.comparison, self.nothing)
+        lines = [f"Verdict: {said}", self.corpus.text()]
         done = [name for name, is_new in self.stages.items() if is_new]
         if done:
             lines.append(f"Built in {self.seconds:,.0f} s: {', '.join(done)}.")
@@ -104,8 +109,21 @@ def compare_with_baseline(run: Run) -> Comparison | None:
     return None
 
 
-def verdict(comparison: Comparison | None) -> str:
-    """Say how the scorer of a run does on held-out documents, by which measure, and what to do."""
+def learned_nothing(run: Run) -> str:
+    """Return why a run learned nothing from its documents; "" where it learned something."""
+    return str(run.manifest(WORDS).summary.get(NOTHING, ""))
+
+
+def verdict(comparison: Comparison | None, nothing: str = "") -> str:
+    """Say how the scorer of a run does on held-out documents, by which measure, and what to do.
+
+    `nothing` says why nothing was learned.
+    """
+    if nothing:
+        return (
+            "nothing was learned from so few sentences: scores compare words and their spelling. "
+            "Add documents, or use a pretrained encoder: firth build --encoder NAME."
+        )
     if comparison is None or comparison.accuracies["scorer"][MEAN].value is None:
         asked = max(comparison.questions.values()) if comparison else 0
         return (

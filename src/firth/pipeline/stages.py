@@ -18,7 +18,13 @@ from firth.encoders.pretrained import PRETRAINED, build_pretrained, encoder_of
 from firth.encoders.static import ENCODER, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.questions import QUESTIONS, build_questions
-from firth.pipeline.built import Built, compare_with_baseline, examples, usual_threshold
+from firth.pipeline.built import (
+    Built,
+    compare_with_baseline,
+    examples,
+    learned_nothing,
+    usual_threshold,
+)
 from firth.run.console import note, plural, table
 from firth.run.errors import ConfigError, FirthError
 from firth.run.executor import Executor, Local
@@ -95,6 +101,7 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
         comparison=compare_with_baseline(run),
         threshold=usual_threshold(run),
         examples=examples(run),
+        nothing=learned_nothing(run),
     )
 
 
@@ -123,7 +130,7 @@ def add_documents(run: Run, documents: Any) -> CorpusSummary:
     return summary
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """What a run has, and what to do next.
 
@@ -174,13 +181,13 @@ def status(run: Run) -> Status:
         newer = len(whole) - int(run.manifest(INDEX).summary["sentences"])
     behind = any(state != "built" for state in states.values())
     return Status(
-        str(run.path),
-        whole.n_documents,
-        len(whole),
-        whole.n_documents - learn.n_documents,
-        newer,
-        states,
-        f"firth build --run {shlex.quote(str(run.path))}" if behind else "",
+        run=str(run.path),
+        documents=whole.n_documents,
+        sentences=len(whole),
+        held_out=whole.n_documents - learn.n_documents,
+        newer=newer,
+        stages=states,
+        next=f"firth build --run {shlex.quote(str(run.path))}" if behind else "",
     )
 
 

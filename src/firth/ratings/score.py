@@ -19,7 +19,7 @@ from firth.text.types import Floats, Ints
 _COLUMNS = ("item", "score", "low", "high", "shown", "best", "worst")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scores:
     """Scores of N items by counting, in [0, 1], with 95 % intervals, (N,) each.
 
@@ -126,7 +126,17 @@ def score_answers(
     shown, best, worst = judgements.count()
     score, (low, high) = to_scores(best - worst, shown), score_intervals(judgements)
     reliability = measure_reliability(judgements, splits=splits)
-    return Scores(judgements, shown, best, worst, score, low, high, answers, reliability)
+    return Scores(
+        judgements=judgements,
+        shown=shown,
+        best=best,
+        worst=worst,
+        score=score,
+        low=low,
+        high=high,
+        answers=answers,
+        reliability=reliability,
+    )
 
 
 def score_intervals(judgements: Judgements) -> tuple[Floats, Floats]:

@@ -27,7 +27,7 @@ Record = tuple[int, list[str], list[str]]
 """Place, texts and further cells."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sentences:
     """Sentences that may be used. Where pairs are given, pair k is sentences 2k and 2k + 1.
 
@@ -104,7 +104,15 @@ def read_sentences(
             places += [place] * len(record)
             others.append(other)
     columns = {name: [cells[place] for cells in others] for place, name in enumerate(extra)}
-    return Sentences(are_pairs, texts, tokens, places, columns, read, left_out)
+    return Sentences(
+        are_pairs=are_pairs,
+        texts=texts,
+        tokens=tokens,
+        places=places,
+        extra=columns,
+        read=read,
+        left_out=left_out,
+    )
 
 
 def _records(source: Path, extra: Sequence[str]) -> tuple[bool, Iterable[Record]]:

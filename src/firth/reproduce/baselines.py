@@ -247,7 +247,7 @@ def _learn_from_neighbors(
     return learn(sentences, name, settings, seed, scratch)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Baseline:
     """An entry of the registry.
 
@@ -267,31 +267,43 @@ class Baseline:
 
 
 def _bag(summary: str, learn: Learn) -> Baseline:
-    return Baseline(summary, _trained, learn=learn, has_run=True)
+    return Baseline(summary=summary, open=_trained, learn=learn, has_run=True)
 
 
 _POOLS = ("mean", "max", "first-last", "cls")
 BASELINES: Mapping[str, Baseline] = {
-    "glove": Baseline("averaged GloVe vectors (6B, 50-d)", _glove, ("mean", "max")),
+    "glove": Baseline(
+        summary="averaged GloVe vectors (6B, 50-d)", open=_glove, pools=("mean", "max")
+    ),
     "bert": Baseline(
-        "pooled BERT, not tuned; =FOLDER names another", _masked, _POOLS, has_source=True
+        summary="pooled BERT, not tuned; =FOLDER names another",
+        open=_masked,
+        pools=_POOLS,
+        has_source=True,
     ),
     "roberta": Baseline(
-        "pooled RoBERTa, not tuned; =FOLDER names another", _masked, _POOLS, has_source=True
+        summary="pooled RoBERTa, not tuned; =FOLDER names another",
+        open=_masked,
+        pools=_POOLS,
+        has_source=True,
     ),
-    "bm25": Baseline("BM25 of stems, mean of both directions", _bm25, has_run=True),
+    "bm25": Baseline(summary="BM25 of stems, mean of both directions", open=_bm25, has_run=True),
     "lsi": _bag("latent semantic indexing: SVD of tf-idf", _learn_lsi),
     "whitening": Baseline(
-        "whitened vectors of the run's encoder; =MODEL names another", _whitening,
-        has_run=True, has_source=True,
+        summary="whitened vectors of the run's encoder; =MODEL names another",
+        open=_whitening,
+        has_run=True,
+        has_source=True,
     ),
     "bertscore": Baseline(
-        "greedy matches of the run's words; =MODEL takes its tokens", _bertscore,
-        has_run=True, has_source=True,
+        summary="greedy matches of the run's words; =MODEL takes its tokens",
+        open=_bertscore,
+        has_run=True,
+        has_source=True,
     ),
     "skip-gram": _bag("mean of skip-gram word vectors", _learn_vectors),
     "cbow": _bag("mean of CBOW word vectors", _learn_vectors),
     "siamese-cbow": _bag("Siamese CBOW (Kenter et al. 2016)", _learn_from_neighbors),
     "cbos": _bag("CBOS (Yuan & Zhang)", _learn_from_neighbors),
-}  # fmt: skip
+}
 """Baselines by name; the section of settings of a trained one is `reproduce.NAME`, with `_`."""

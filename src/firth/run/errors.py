@@ -30,6 +30,10 @@ class ConfigError(FirthError):
         )
 
 
+class TooLittleTextError(InputError):
+    """A corpus is too small to learn something from it."""
+
+
 class MissingStageError(FirthError):
     """A stage of the run is needed and has not been built."""
 

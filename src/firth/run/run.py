@@ -63,6 +63,8 @@ class Run:
         """Open an existing run."""
         if isinstance(path, Run):
             return path
+        if not isinstance(path, str | Path):
+            raise InputError(f"run: got {path!r:.80}; expected the folder of a run")
         run = cls(path, Settings())
         if not (run.path / CONFIG).is_file():
             raise InputError(

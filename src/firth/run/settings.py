@@ -220,7 +220,7 @@ def parse_settings(values: object, source: str) -> Settings:
 
     A section of a wing that is not installed is kept as it is, and a note says so.
     """
-    tree, problems = _nested(values, source), list[str]()
+    tree, problems = nested_settings(values, source), list[str]()
     wings = {name: tree.pop(name) for name in [*tree] if name not in Settings.model_fields}
     for name, section in wings.items():
         try:
@@ -274,7 +274,7 @@ def load_changes(path: Path) -> dict[str, Any]:
         raise ConfigError(str(path), [f"cannot be read ({error.strerror})"]) from error
     except ValueError as error:
         raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
-    return _nested({} if values is None else values, str(path))
+    return nested_settings({} if values is None else values, str(path))
 
 
 def parse_changes(options: Sequence[str]) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def parse_changes(options: Sequence[str]) -> dict[str, Any]:
     Values are YAML: `[a, b]` is a list, `null` is None. All problems are named at once.
     """
     values, problems = read_options(options)
-    tree = _nested(values, "--set")
+    tree = nested_settings(values, "--set")
     try:
         # A section of a wing may be wrong by itself, and right with what a run has.
         core = {name: value for name, value in tree.items() if name not in wing_sections()}
@@ -375,7 +375,7 @@ def read_yaml(text: str) -> Any:
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def _nested(values: object, source: str) -> dict[str, Any]:
+def nested_settings(values: object, source: str) -> dict[str, Any]:
     """Return a tree in which dotted keys are sections; raise `ConfigError` where it is none."""
     if not isinstance(values, Mapping):
         got = type(values).__name__

@@ -51,7 +51,7 @@ class Stage:
     command: str = "firth build"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What a finished stage was made from, and what it consists of; it is written last.
 
@@ -77,7 +77,13 @@ class Manifest:
     ) -> "Manifest":
         """Return the manifest of a stage to be built: its request, without outputs."""
         request = fingerprint_value([stage, version, dict(inputs), dict(settings)])
-        return cls(stage, version, dict(inputs), dict(settings), request)
+        return cls(
+            stage=stage,
+            version=version,
+            inputs=dict(inputs),
+            settings=dict(settings),
+            request=request,
+        )
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest | None":

@@ -38,7 +38,7 @@ class Knowledge(StrEnum):
     """There is no evidence, so the score says nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ContextShare:
     """A corpus sentence (or a place between sentences) as evidence, and what it adds to the score.
 
@@ -72,7 +72,7 @@ class TopicShare:
         return ", ".join(self.words[:count]) or "unnamed topic"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Word:
     """A distinct word of a text, as it is written first.
 
@@ -170,7 +170,7 @@ class Row:
     match: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation:
     """A score and where it comes from.
 
@@ -193,9 +193,17 @@ class Explanation:
     contexts: tuple[ContextShare, ...] = ()
     knowledge: Knowledge = Knowledge.BOTH
 
+    def __repr__(self) -> str:
+        """Return the score and the beginnings of both texts."""
+        return f"Explanation({self.score:.2f}: {self.text1!r:.40} / {self.text2!r:.40})"
+
     def __str__(self) -> str:
         """Return both texts, the explanation in sentences, and the rows."""
         return render.lines(self)
+
+    def _repr_html_(self) -> str:
+        """Return an article for a notebook."""
+        return render.notebook(render.html([self]))
 
     @property
     def text(self) -> str:

@@ -112,7 +112,7 @@ class WordReader:
             # `as_written` splits "didn't" into two words.
             whole = mark is not Mark.NEGATION or low in negations
             shown = word if whole else f"{word}'t"
-            first.setdefault(stem, Word(shown, known=known, stop_word=stop_word, mark=mark))
+            first.setdefault(stem, Word(text=shown, known=known, stop_word=stop_word, mark=mark))
         return list(first), list(first.values())
 
 

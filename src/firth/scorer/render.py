@@ -26,6 +26,11 @@ _PARTS = {
     "contexts": "Contexts",
     "equal": "Equal texts",
 }
+_TABLE = (
+    "<p>{{ heading }}</p><table><tr>{% for c in columns %}<th>{{ c }}</th>{% endfor %}</tr>"
+    "{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>"
+    "{% endfor %}</table>"
+)
 _RESEMBLED = "Sentences of the corpus that both resemble:"
 _SHOWN = 3
 _STRONGEST = 0.6
@@ -144,6 +149,17 @@ def html(explanations: Sequence["Explanation"], title: str | None = None) -> str
         resembled_title=_RESEMBLED,
     )
     return text
+
+
+def notebook(article: str) -> str:
+    """Return HTML with the style sheet in front, for the output of a notebook."""
+    return f"<style>{style()}</style>{article}"
+
+
+def html_table(heading: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a heading and a table as HTML; every text is escaped."""
+    text: str = template(_TABLE).render(heading=heading, columns=columns, rows=rows)
+    return notebook(text)
 
 
 def _pieces(e: "Explanation", side: int) -> list[tuple[str, "Word | None", str, float]]:

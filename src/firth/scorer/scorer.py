@@ -68,6 +68,13 @@ class Scorer:
         self.weights = {name: weight / whole for name, weight in weights.items() if weight}
         self.components = components
         self._space, self._open_contexts = space, open_contexts
+        self._opened_from: tuple[Run, Blend] | None = None
+
+    def __reduce__(self) -> tuple[Callable[[Run, Blend], "Scorer"], tuple[Run, Blend]]:
+        """Another process opens the run again; a scorer without a run cannot be sent to one."""
+        if self._opened_from is None:
+            raise TypeError("a scorer that was not opened from a run cannot be pickled")
+        return Scorer.open, self._opened_from
 
     @classmethod
     def open(cls, run: str | Path | Run, blend: Blend | None = None) -> "Scorer":
@@ -97,7 +104,9 @@ class Scorer:
         components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
         for name, open_component in _added(run, blend.weights).items():
             components[name] = open_component(run)
-        return cls(components, blend.weights, space, contexts)
+        scorer = cls(components, blend.weights, space, contexts)
+        scorer._opened_from = (run, blend)
+        return scorer
 
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:

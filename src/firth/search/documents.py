@@ -41,7 +41,7 @@ Given = str | Path | Document | Sequence[str]
 """The id of a document of the run, a file, a document, or sentences."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SentenceMatch:
     """Sentences of two documents that say the same.
 
@@ -61,7 +61,7 @@ class SentenceMatch:
     differ: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Comparison:
     """What two documents have in common.
 
@@ -87,6 +87,18 @@ class Comparison:
     matches: tuple[SentenceMatch, ...]
     threshold: float
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the documents, their score and the number of matches."""
+        matches = f"{len(self.matches)} matches"
+        return f"Comparison({self.a!r:.40} / {self.b!r:.40}: {self.score:.2f}, {matches})"
+
+    def _repr_html_(self) -> str:
+        """Return the matching sentences as a table for a notebook."""
+        from firth.scorer.render import html_table
+
+        rows = [(f"{match.score:.2f}", match.a_text, match.b_text) for match in self.matches]
+        return html_table(repr(self), ("score", self.a, self.b), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -123,7 +135,7 @@ class Comparison:
                 yield shorten(line, WIDTH, placeholder=" …")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DocumentPair:
     """Two documents of a run that share text, by their ids and numbers.
 
@@ -148,7 +160,7 @@ class DocumentPair:
         return {name: value for name, value in asdict(self).items() if name != "numbers"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reuse(Sequence[DocumentPair]):
     """All pairs of documents that share text, those with the largest coverage first.
 
@@ -160,6 +172,17 @@ class Reuse(Sequence[DocumentPair]):
     documents: int
     threshold: float
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the numbers of documents and pairs."""
+        return f"Reuse({len(self.pairs):,} pairs of {self.documents:,} documents)"
+
+    def _repr_html_(self) -> str:
+        """Return the pairs as a table for a notebook."""
+        from firth.scorer.render import html_table
+
+        rows = [(pair.a, pair.b, f"{pair.coverage:.0%}", f"{pair.score:.2f}") for pair in self]
+        return html_table(repr(self), ("document", "document", "in common", "score"), rows)
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -223,8 +246,8 @@ def compare_documents(
         numbers = [tuple(range(first + 1, end + 1)) for first, end in (match.a, match.b)]
         matches.append(
             SentenceMatch(
-                numbers[0], numbers[1], texts[0], texts[1], match.score,
-                reader.kind(texts[0], texts[1]), reader.differing(texts[0], texts[1]),
+                a=numbers[0], b=numbers[1], a_text=texts[0], b_text=texts[1], score=match.score,
+                kind=reader.kind(texts[0], texts[1]), differ=reader.differing(texts[0], texts[1]),
             )
         )  # fmt: skip
     return Comparison(
@@ -298,8 +321,9 @@ def find_reuse(
 
 def check_threshold(threshold: float | None) -> None:
     """Raise `InputError` unless a least similarity is in (0, 1)."""
-    if threshold is not None and not 0 < threshold < 1:
-        raise InputError(f"threshold: got {threshold:g}; expected a number between 0 and 1")
+    known = threshold is None or (isinstance(threshold, int | float) and 0 < threshold < 1)
+    if not known:
+        raise InputError(f"threshold: got {threshold!r:.80}; expected a number between 0 and 1")
 
 
 def _threshold(run: Run, given: float | None) -> tuple[float, tuple[str, ...]]:

@@ -44,7 +44,7 @@ _NO_DATE = "~"
 """Sorts after all dates."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Member:
     """A sentence or document of a group.
 
@@ -122,7 +122,7 @@ class Group:
         return {**asdict(self), "members": members, "kind": self.kind.value}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Duplicates(Sequence[Group]):
     """Groups of texts that say the same, those with the nearest members first.
 
@@ -149,6 +149,24 @@ class Duplicates(Sequence[Group]):
     def __getitem__(self, place: Any) -> Any:
         """Return a group, or some."""
         return self.groups[place]
+
+    def __repr__(self) -> str:
+        """Return the numbers of texts and groups."""
+        return (
+            f"Duplicates({plural(len(self.groups), 'group')} of {self.compared:,} {self.unit}s, "
+            f"{len(self.related):,} related)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the groups as a table for a notebook."""
+        from firth.scorer.render import html_table
+
+        rows = [
+            (group.representative.text, member.kind.value, member.evidence, member.text)
+            for group in self.groups
+            for member in group.members
+        ]
+        return html_table(repr(self), ("representative", "kind", "evidence", "member"), rows)
 
     def counts(self) -> dict[str, int]:
         """Return the number of groups, and of members of each kind."""
@@ -324,7 +342,15 @@ class _Finder:
 
         groups = tuple(sorted(map(named, groups), key=lambda group: not group.boilerplate))
         count = int(table.long.sum())
-        return Duplicates("sentence", count, groups, related, least, rate, tuple(self._notes))
+        return Duplicates(
+            unit="sentence",
+            compared=count,
+            groups=groups,
+            related=related,
+            threshold=least,
+            false_match_rate=rate,
+            notes=tuple(self._notes),
+        )
 
     def _similarity(self, calibration: Calibration | None) -> float:
         """Return the least cosine of similar sentences."""
@@ -363,12 +389,27 @@ class _Finder:
         def member(number: int, _: str, kind: Kind, score: float, other: str) -> Member:
             d = int(order[number])
             first = corpus.text(int(bounds[d])) if bounds[d] < bounds[d + 1] else ""
-            ids, date = (self._ids[d], self._titles[d]), self._dates[d]
-            return Member(*ids, 0, first, kind, score, date=date, number=d)
+            return Member(
+                document=self._ids[d],
+                title=self._titles[d],
+                sentence=0,
+                text=first,
+                kind=kind,
+                score=score,
+                date=self._dates[d],
+                number=d,
+            )
 
         groups, _ = self._groups(table.near(), similar, table.repeats(), member, texts, whole=True)
         notes = tuple(self._notes)
-        return Duplicates("document", len(order), groups, (), least, notes=notes)
+        return Duplicates(
+            unit="document",
+            compared=len(order),
+            groups=groups,
+            related=(),
+            threshold=least,
+            notes=notes,
+        )
 
     def _aligned(self, least: float, place: Ints, table: WordTable) -> Pairs:
         """Return the pairs of distinct documents whose alignment has at least this score."""

@@ -41,7 +41,7 @@ _DEPTH, _PER_HIT = 100, 10
 _GROWTH = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Hit:
     """A sentence that answers a query, or a document by its best sentence.
 
@@ -115,6 +115,19 @@ class Hits(list[Hit]):
         if self.unknown:
             parts.append(f"No document has: {', '.join(self.unknown)}.")
         return " ".join(parts)
+
+    def __repr__(self) -> str:
+        """Return the number of hits, the verdict, and the beginning of the first."""
+        first = f"; {self[0].text!r:.60}" if self else ""
+        return f"Hits({len(self)}: {self.answer or 'no verdict'}{first})"
+
+    def _repr_html_(self) -> str:
+        """Return the hits as a table for a notebook."""
+        from firth.scorer.render import html_table
+
+        heading = " ".join(filter(None, (f"{len(self)} hits.", self.answer, self.remark)))
+        rows = [(f"{hit.score:.2f}", hit.title or hit.document, hit.text) for hit in self]
+        return html_table(heading, ("score", "document", "text"), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -14,7 +14,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
 from firth.evaluation.compare import Comparison
 from firth.model import Model
-from firth.pipeline.built import compare_with_baseline, examples, verdict
+from firth.pipeline.built import compare_with_baseline, examples, learned_nothing, verdict
 from firth.pipeline.stages import status
 from firth.run.run import Run
 from firth.scorer import render
@@ -41,7 +41,7 @@ class Manner(Enum):
     """By another process, as lines of JSON: progress, then the result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """An endpoint.
 
@@ -102,7 +102,7 @@ def compare(model: Model, request: schemas.CompareRequest) -> Plain:
             _document(model, given)  # an id is never taken for a file
             sides.append(given)
         else:
-            sides.append(Document("text", given.text))
+            sides.append(Document(id="text", text=given.text))
     return model.compare_documents(sides[0], sides[1]).as_dict()
 
 
@@ -157,7 +157,8 @@ def describe_run(model: Model, _: schemas.Nothing) -> Plain:
 def check(model: Model, _: schemas.Nothing) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
     comparison = _comparison(model.path)
-    return {"verdict": verdict(comparison), "comparison": comparison and comparison.as_dict()}
+    said = verdict(comparison, learned_nothing(model.run))
+    return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 
 def encode(vectors: Singles, _: schemas.EncodeRequest) -> Plain:
@@ -202,33 +203,112 @@ def health(_: Model, __: schemas.Nothing) -> Plain:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/run", "Counts and stages of the run", schemas.Nothing, describe_run),
-    Endpoint("POST", "/api/similarity", "Scores of pairs of texts",
-             schemas.SimilarityRequest, similarity),
-    Endpoint("POST", "/api/explain", "The evidence behind a score",
-             schemas.ExplainRequest, explain),
-    Endpoint("POST", "/api/search", "Sentences or documents that answer a query",
-             schemas.SearchRequest, search),
-    Endpoint("POST", "/api/duplicates", "Groups of equal, nearly equal and similar texts",
-             schemas.DuplicatesRequest, duplicates, Manner.LONG),
-    Endpoint("POST", "/api/reuse", "Documents that share passages",
-             schemas.ReuseRequest, reuse, Manner.LONG),
-    Endpoint("POST", "/api/check", "Scorer and encoder next to n-grams on held-out documents",
-             schemas.Nothing, check, Manner.LONG),
-    Endpoint("POST", "/api/documents/compare", "Two documents, sentence by sentence",
-             schemas.CompareRequest, compare),
-    Endpoint("GET", "/api/documents", "A page of the documents",
-             schemas.DocumentsRequest, documents),
-    Endpoint("GET", "/api/document/{id:path}", "A document", schemas.DocumentRequest, document),
-    Endpoint("POST", "/api/encode", "Unit vectors of texts",
-             schemas.EncodeRequest, encode, Manner.BATCHED),
-    Endpoint("POST", "/v1/embeddings", "Unit vectors in OpenAI's form",
-             schemas.EmbeddingsRequest, embeddings, Manner.BATCHED),
-    Endpoint("GET", "/v1/models", "The models that give embeddings",
-             schemas.Nothing, models, Manner.AT_ONCE),
-    Endpoint("GET", "/health", "Whether the service runs",
-             schemas.Nothing, health, Manner.AT_ONCE),
-)  # fmt: skip
+    Endpoint(
+        method="GET",
+        path="/api/run",
+        summary="Counts and stages of the run",
+        request=schemas.Nothing,
+        answer=describe_run,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/similarity",
+        summary="Scores of pairs of texts",
+        request=schemas.SimilarityRequest,
+        answer=similarity,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/explain",
+        summary="The evidence behind a score",
+        request=schemas.ExplainRequest,
+        answer=explain,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/search",
+        summary="Sentences or documents that answer a query",
+        request=schemas.SearchRequest,
+        answer=search,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/duplicates",
+        summary="Groups of equal, nearly equal and similar texts",
+        request=schemas.DuplicatesRequest,
+        answer=duplicates,
+        manner=Manner.LONG,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/reuse",
+        summary="Documents that share passages",
+        request=schemas.ReuseRequest,
+        answer=reuse,
+        manner=Manner.LONG,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/check",
+        summary="Scorer and encoder next to n-grams on held-out documents",
+        request=schemas.Nothing,
+        answer=check,
+        manner=Manner.LONG,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/documents/compare",
+        summary="Two documents, sentence by sentence",
+        request=schemas.CompareRequest,
+        answer=compare,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/documents",
+        summary="A page of the documents",
+        request=schemas.DocumentsRequest,
+        answer=documents,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/document/{id:path}",
+        summary="A document",
+        request=schemas.DocumentRequest,
+        answer=document,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/encode",
+        summary="Unit vectors of texts",
+        request=schemas.EncodeRequest,
+        answer=encode,
+        manner=Manner.BATCHED,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/embeddings",
+        summary="Unit vectors in OpenAI's form",
+        request=schemas.EmbeddingsRequest,
+        answer=embeddings,
+        manner=Manner.BATCHED,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models",
+        summary="The models that give embeddings",
+        request=schemas.Nothing,
+        answer=models,
+        manner=Manner.AT_ONCE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/health",
+        summary="Whether the service runs",
+        request=schemas.Nothing,
+        answer=health,
+        manner=Manner.AT_ONCE,
+    ),
+)
 
 
 @lru_cache(1)

@@ -32,7 +32,7 @@ _LATE, _FULL = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Limits:
     """Limits of connections.
 

@@ -85,7 +85,7 @@ def distill(
     return TrainedFolder.open(opened.folder(STUDENT), outcome.reused)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """How a student learns: settings of `distill`, with what suits the base where they are silent.
 
@@ -106,12 +106,12 @@ class Plan:
         if epochs is None:
             epochs = (8 if settings.teacher else 0) if static else 2
         return cls(
-            settings.base,
-            epochs,
-            settings.batch or (256 if static else 64),
-            settings.learning_rate or (5e-4 if settings.base in _MADE else 2e-5),
-            1 if static else settings.micro_batches,
-            settings.patience,
+            base=settings.base,
+            epochs=epochs,
+            batch=settings.batch or (256 if static else 64),
+            rate=settings.learning_rate or (5e-4 if settings.base in _MADE else 2e-5),
+            micro_batches=1 if static else settings.micro_batches,
+            patience=settings.patience,
         )
 
 

@@ -56,7 +56,7 @@ _OBJECTIVES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """How to learn.
 
@@ -86,7 +86,14 @@ def recipe_for(
         expected = " or ".join(_OBJECTIVES[kind])
         raise InputError(f"got objective {objective} for {kind}; expected {expected}")
     batch = 64 if chosen == "in-batch" else 16
-    return Recipe(kind, chosen, epochs or (4 if kind == "scored pairs" else 1), batch, rate, seed)
+    return Recipe(
+        kind=kind,
+        objective=chosen,
+        epochs=epochs or (4 if kind == "scored pairs" else 1),
+        batch=batch,
+        rate=rate,
+        seed=seed,
+    )
 
 
 def finetune(

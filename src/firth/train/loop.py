@@ -46,7 +46,7 @@ _TRIM_STEPS = 3
 """Steps between two returns of freed memory. After each step, a training takes a tenth longer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """How long and how fast to train.
 

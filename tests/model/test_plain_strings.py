@@ -1,0 +1,104 @@
+"""Plain strings in: no folder, few texts, other processes, and what is no text."""
+
+import gc
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import firth
+from firth.model import Model
+from firth.run.errors import InputError
+
+FIVE = ["The cat sat.", "A dog slept in the house.", "Jobs are scarce.", "He won.", "It rains."]
+A, B = "The ship saw the harbour.", "A boat left the harbour."
+
+
+@pytest.fixture(scope="module")
+def five() -> Model:
+    """A model of five texts, without a folder."""
+    return firth.build(FIVE, quiet=True)
+
+
+def test_five_texts_build_and_answer(five: Model, capfd: pytest.CaptureFixture[str]) -> None:
+    """Everything works, and the verdict says that nothing was learned."""
+    assert five.built is not None
+    assert "nothing was learned" in five.built.text()
+    assert five.built.as_dict()["nothing_learned"]
+    assert five.similarity("Jobs are scarce.", "Jobs are rare.") > 0.3
+    assert five.search("jobs")[0].text == "Jobs are scarce."
+    assert five.explain(*FIVE[:2]).parts
+    assert len(five.duplicates()) == 0
+    assert five.encode(FIVE).shape[0] == 5
+    assert not capfd.readouterr().err, "quiet"
+
+
+def test_a_run_without_a_folder_goes_with_its_model() -> None:
+    """Its folder is removed with the model; a copy says so, and does not own it."""
+    model = firth.build(FIVE[:2], quiet=True)
+    folder, stored = model.path, pickle.dumps(model)
+    copy = pickle.loads(stored)
+    assert copy.similarity(A, B) == model.similarity(A, B)
+    del copy
+    gc.collect()
+    assert folder.is_dir(), "premise: a copy does not own the run"
+    del model
+    gc.collect()
+    assert not folder.parent.exists()
+    with pytest.raises(InputError, match="name a folder"):
+        pickle.loads(stored)
+
+
+def test_another_process_has_the_same_scores(toy_folder: Path) -> None:
+    """Model and scorer can be pickled; the bytes hold the place of the run, and no arrays."""
+    model = firth.load(toy_folder)
+    expected = model.similarity(A, B)
+    for thing in (model, model.scorer):
+        stored = pickle.dumps(thing)
+        assert len(stored) < 20_000
+        code = "import pickle, sys; m = pickle.loads(sys.stdin.buffer.read()); "
+        code += f"print(m.similarity({A!r}, {B!r}))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], input=stored, capture_output=True, check=True
+        )
+        assert float(done.stdout) == expected
+
+
+def test_short_forms_and_notebooks(toy_folder: Path) -> None:
+    """A repr is one line; HTML escapes what texts hold."""
+    model = firth.load(toy_folder)
+    for thing in (model, model.search("ship"), model.explain(A, B), model.duplicates()):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 200
+    hostile = "<script>alert(1)</script> ship"
+    html = model.explain(hostile, A)._repr_html_()
+    assert "<style>" in html
+    assert "<script>" not in html
+    assert "<td>" in model.search("ship")._repr_html_()
+    assert "<table>" in model.duplicates()._repr_html_()
+
+
+WRONG: dict[str, Callable[[Model], object]] = {
+    "None": lambda m: m.similarity(None, A),  # type: ignore[call-overload]
+    "5": lambda m: m.similarity(A, 5),  # type: ignore[call-overload]
+    "a, text 1": lambda m: m.similarity([A, None], [B]),  # type: ignore[list-item]
+    "surrogate": lambda m: m.explain("\ud800", B),
+    "b'x'": lambda m: m.search(b"x"),  # type: ignore[arg-type]
+    "texts, text 1": lambda m: m.encode([A, [B]]),  # type: ignore[list-item]
+    "expected a list": lambda m: m.remove("id"),
+    "'ab'": lambda m: m.similarity_pairwise("ab", "cd"),
+    "int": lambda m: m.add(5),  # type: ignore[arg-type]
+    "threshold": lambda m: m.duplicates("x"),  # type: ignore[arg-type]
+    "neither documents": lambda _: firth.build(None),
+    "run: got 5": lambda _: firth.load(5),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_no_text_is_refused(said: str, five: Model) -> None:
+    """In every public function, with what came and what was expected."""
+    with pytest.raises(InputError, match=said):
+        WRONG[said](five)
