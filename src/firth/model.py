@@ -351,8 +351,11 @@ def build(
     """
     if run is None and documents is None:
         raise InputError("got neither documents nor the folder of a run; expected one of them")
-    temporary = TemporaryDirectory(prefix="firth-") if run is None else None
-    folder = Path(run) if temporary is None else Path(temporary.name) / "run"
+    temporary = None
+    if run is None:
+        temporary = TemporaryDirectory(prefix="firth-")
+        run = Path(temporary.name) / "run"
+    folder = Path(run)
     opened = Run.open(folder) if (folder / CONFIG).is_file() else Run(folder, Settings())
     changes = nested_settings(settings or {}, "settings")
     if isinstance(encoder, str):
