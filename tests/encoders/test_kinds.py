@@ -225,6 +225,19 @@ def test_the_fingerprint_is_that_of_the_vectors() -> None:
     assert len(SAMPLES) == len(set(SAMPLES)) == 10
 
 
+def test_a_sentence_transformer_has_its_states_of_words(tiny_encoder: Path) -> None:
+    """The object that a user opened gives what its folder gives by name."""
+    from sentence_transformers import SentenceTransformer
+
+    given, named = open_encoder(SentenceTransformer(str(tiny_encoder))), open_encoder(tiny_encoder)
+    assert given.name == named.name == "tiny-encoder"
+    np.testing.assert_allclose(given.raw(TEXTS), named.raw(TEXTS), atol=1e-6)
+    assert given.token_states is not None
+    assert named.token_states is not None
+    for one, other in zip(given.token_states(TEXTS), named.token_states(TEXTS), strict=True):
+        np.testing.assert_allclose(one[0], other[0], atol=1e-6)
+
+
 # --- Runs --------------------------------------------------------------------------------------
 
 
@@ -250,9 +263,11 @@ def test_a_run_is_built_over_an_object(tmp_path: Path) -> None:
         firth.load(tmp_path / "kb", encoder=turned)
     plain = firth.load(tmp_path / "kb")
     for ask in (lambda: plain.similarity(A, B), lambda: plain.search("ship")):
-        with pytest.raises(InputError, match=r"firth\.load\(RUN, encoder=Hashed\)"):
+        with pytest.raises(
+            InputError, match=r"object:Hashed: .*firth\.load\(RUN, encoder=OBJECT\)"
+        ):
             ask()
-    with pytest.raises(ConfigError, match="passed in Python"):
+    with pytest.raises(ConfigError, match="which no name opens"):
         firth.build(toy_documents(20), tmp_path / "kb")
     rebuilt = firth.build(toy_documents(20), tmp_path / "kb", encoder=Hashed()).built
     assert rebuilt is not None

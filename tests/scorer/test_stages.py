@@ -1,12 +1,15 @@
 """The stages of the scorer on a tiny corpus: with word vectors, and with a pretrained encoder."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from firth.corpus.build import build_corpus
+from firth.encoders import static
+from firth.encoders.kinds import Cost, FoundEncoder
 from firth.encoders.pretrained import build_pretrained
 from firth.encoders.static import write_static
 from firth.encoders.words import WORDS, build_words
@@ -15,6 +18,7 @@ from firth.run.errors import MissingStageError
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.scorer import blend as module
+from firth.scorer import contexts as contexts_module
 from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, Contexts, build_contexts
 from firth.scorer.explanation import TOPICS as TOPICS_PART
@@ -111,6 +115,19 @@ def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     contribution = explanation.parts[TOPICS_PART].contribution
     assert contribution == pytest.approx(weight * parts["sentences"], abs=1e-6)
     assert all(word.contribution is None for word in explanation.words1)
+
+
+@pytest.mark.parametrize(("cost", "count"), [(Cost.LOW, 20), (Cost.MEDIUM, 10)])
+def test_a_costly_encoder_reads_fewer_contexts(
+    encoded: Run, cost: Cost, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contexts_module, "DEFAULT_CONTEXTS", 20)
+    monkeypatch.setattr(contexts_module, "ENCODED_CONTEXTS", 10)
+    kind = replace(static.KIND, cost=cost)
+    found = FoundEncoder(str(encoded.settings.encoder.model), kind)
+    monkeypatch.setattr(contexts_module, "encoder_of", lambda run, name: found)
+    run = encoded.changed({"scorer": {"topics": 2 + count}})
+    assert build_contexts(run).manifest.summary["contexts"] == count
 
 
 @pytest.mark.parametrize("gained", [True, False])

@@ -52,7 +52,7 @@ class Encoder(Protocol):
     do, and `word_states` (`WordStates`).
     """
 
-    def encode(self, texts: Sequence[str]) -> Any:
+    def encode(self, texts: Sequence[str], /) -> Any:
         """Return the vectors of n texts, (n, d), of any length: an array, tensor or lists."""
 
 
@@ -107,6 +107,8 @@ class AdaptedEncoder(PretrainedEncoder):
         names = [name, *(getattr(encoder, known, None) for known in ("name", "model_name"))]
         found = [known for known in names if isinstance(known, str) and known]
         self.name, self._encode = (*found, type(encoder).__name__)[0], encode
+        if isinstance(encoder, PretrainedEncoder):
+            self._encode, self.token_states = encoder.raw, encoder.token_states
         self.word_states = getattr(encoder, "word_states", None)
         self.dimensions = 0
         rows = self._rows(SAMPLES)

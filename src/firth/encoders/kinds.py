@@ -50,6 +50,10 @@ def _never(_: object) -> bool:
     return False
 
 
+def _nothing(_: object) -> None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class EncoderKind:
     """A kind of encoder, which a package registers as an entry point of the group `firth.encoders`.
@@ -59,6 +63,8 @@ class EncoderKind:
         open: Opens an encoder that was found. Anything with `encode` may be returned.
         recognizes: Whether a name, or a path, is of this kind. Nothing is opened or contacted.
         recognizes_files: Whether a folder is, which was looked at (`firth.encoders.folder.look`).
+        adopts: Makes an encoder with states of words of an object that its library opened, or
+            returns None.
         identity: What tells two encoders of one name apart, as the version of their weights. Files
             are compared by their bytes.
         library, extra: A module that must be installed, and the extra of firth that installs it.
@@ -73,6 +79,7 @@ class EncoderKind:
     open: "Callable[[FoundEncoder, EncoderSettings], Encoder]"
     recognizes: Callable[[str], bool] = _never
     recognizes_files: Callable[[PretrainedFiles], bool] = _never
+    adopts: Callable[[object], PretrainedEncoder | None] = _nothing
     identity: Callable[[str], str] = str
     library: str = ""
     extra: str = ""
@@ -137,8 +144,10 @@ def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder
     if isinstance(encoder, FoundEncoder):
         return encoder
     if not isinstance(encoder, str | Path):
-        passed = encoder if isinstance(encoder, AdaptedEncoder) else AdaptedEncoder(encoder)
-        return FoundEncoder(f"{OBJECT}{passed.name}", _PASSED, passed=passed)
+        if not isinstance(encoder, AdaptedEncoder):
+            adopted = (kind.adopts(encoder) for kind in kinds())
+            encoder = AdaptedEncoder(next(filter(None, adopted), encoder))
+        return FoundEncoder(f"{OBJECT}{encoder.name}", _PASSED, passed=encoder)
     name = str(encoder)
     if name.startswith(OBJECT):
         return _refuse(name)
@@ -195,8 +204,8 @@ def kinds() -> list[EncoderKind]:
 
 def _refuse(name: str) -> FoundEncoder:
     raise InputError(
-        f"{name}: the run was built with an encoder that was passed in Python, which no name "
-        f"opens. Pass it again: firth.load(RUN, encoder={name.removeprefix(OBJECT)})"
+        f"{name}: the run was built with this object, which no name opens. Pass it in Python: "
+        "firth.load(RUN, encoder=OBJECT), or firth.build(DOCUMENTS, RUN, encoder=OBJECT)"
     )
 
 

@@ -4,10 +4,12 @@ Every model is looked at first (`firth.encoders.folder`), and torch is imported 
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -43,13 +45,19 @@ _HEADS = (
 
 
 class TransformerEncoder(PretrainedEncoder):
-    """Encodes texts with a sentence-transformers model, in float32; the weights are frozen."""
+    """Encodes texts with a sentence-transformers model. `open` freezes the weights of its own."""
 
-    def __init__(self, place: PretrainedFiles, pooling: Pooling | None = None) -> None:
-        self.model = open_sentence_transformer(place, pooling).eval().requires_grad_(False)
-        self.name, self.dimensions = place.title, int(self.model.get_embedding_dimension() or 0)
+    def __init__(self, model: "SentenceTransformer", name: str) -> None:
+        self.model, self.name = model, name
+        self.dimensions = int(model.get_embedding_dimension() or 0)
         if hasattr(self.model[0], "auto_model") and getattr(self.model.tokenizer, "is_fast", False):
             self.token_states = self._token_states
+
+    @classmethod
+    def open(cls, place: PretrainedFiles, pooling: Pooling | None = None) -> "TransformerEncoder":
+        """Open a model in float32, with frozen weights."""
+        model = open_sentence_transformer(place, pooling)
+        return cls(model.eval().requires_grad_(False), place.title)
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
@@ -229,10 +237,20 @@ def quietly(name: str, what: str, load: Callable[[], T]) -> T:
         return opened(name, what, load)
 
 
+def _adopt(encoder: object) -> TransformerEncoder | None:
+    """Return an encoder with states of words where a user opened a `SentenceTransformer`."""
+    library = sys.modules.get("sentence_transformers")  # Without it, nobody opened one.
+    if library is None or not isinstance(encoder, library.SentenceTransformer):
+        return None
+    name = getattr(getattr(encoder.transformers_model, "config", None), "_name_or_path", "")
+    return TransformerEncoder(encoder, Path(str(name)).name or type(encoder).__name__)
+
+
 KIND = EncoderKind(
     name="transformer",
     recognizes_files=lambda files: files.kind in _KINDS,
-    open=lambda found, settings: TransformerEncoder(found.place, settings.pooling),
+    open=lambda found, settings: TransformerEncoder.open(found.place, settings.pooling),
+    adopts=_adopt,
     library="torch",
     extra="torch",
 )

@@ -104,10 +104,10 @@ def _masked(named: Named) -> PairScorer:
     place = PretrainedFiles.find(named.source or HUB[named.name])
     if named.pool != "max":
         pooling: Any = named.pool or "mean"
-        return CosineScorer(named.title, TransformerEncoder(place, pooling).encode)
+        return CosineScorer(named.title, TransformerEncoder.open(place, pooling).encode)
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    encoder = TransformerEncoder(place, "cls")
+    encoder = TransformerEncoder.open(place, "cls")
     encoder.model[1] = Pooling(encoder.dimensions, "max")
     return CosineScorer(named.title, encoder.encode)
 

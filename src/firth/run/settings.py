@@ -132,7 +132,8 @@ class ScorerSettings(Section):
     """Length of a word's character n-gram vector, where its learned vector has length 1. By default
     0.8."""
     contexts: Count | None = None
-    """Corpus sentences that explanations draw on. By default 20,000; 2,000 with an encoder."""
+    """Corpus sentences that explanations draw on. By default 20,000; 2,000 with an
+    encoder that is no table."""
     topics: Count = 100
     """Groups of those sentences, at most."""
 

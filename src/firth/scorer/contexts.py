@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.kinds import Cost
+from firth.encoders.pretrained import PRETRAINED, encoder_of
 from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json, write_text
@@ -35,9 +36,9 @@ from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
 from firth.text.words import normal_form, stems, words
 
-CONTEXTS = Stage("contexts", version=2)
+CONTEXTS = Stage("contexts", version=3)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
-"""Contexts by default; an encoder takes a thousand times as long for each."""
+"""Contexts by default; an encoder that is no table takes a thousand times as long for each."""
 _VECTORS, _SENTENCES, _TOPICS = "vectors.safetensors", "sentences.jsonl", "topics.json"
 _NAMED = "names.json"
 _NAMES, _REPRESENTATIVES = 5, 2
@@ -183,7 +184,9 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
             f"{run.path}: no sentence of its corpus has corpus.min_words to corpus.max_words "
             "words, so there is no context. Add documents, or change these settings"
         )
-    default = ENCODED_CONTEXTS if run.settings.encoder.model else DEFAULT_CONTEXTS
+    model = run.settings.encoder.model
+    is_fast = model is None or encoder_of(run, model).kind.cost is Cost.LOW
+    default = DEFAULT_CONTEXTS if is_fast else ENCODED_CONTEXTS
     # The purpose of the seed is "fit" so that figures stay comparable with earlier ones.
     rng = np.random.default_rng(derive_seed(seed, "fit", "contexts"))
     size = min(settings.contexts or default, len(usual))
