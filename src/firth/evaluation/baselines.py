@@ -14,7 +14,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.words import WORDS
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.stems import Idf, fit_idf, gram_table
+from firth.text.stems import Idf, fit_idf, gram_table, tf_idf
 from firth.text.types import Floats, PairScorer, TextPair, numbered
 from firth.text.words import language_of_texts, stemmer_of, words
 
@@ -100,16 +100,14 @@ class TfIdf:
         for text in texts:
             columns += [numbers.setdefault(t, len(numbers)) for t in dict.fromkeys(idf.terms(text))]
             starts.append(len(columns))
-        weights, of_cells = np.array([idf.weight(t) for t in numbers]), np.array(columns, np.int64)
-        rows = csr_matrix((weights[of_cells], of_cells, starts), (len(texts), len(numbers)))
+        weights = np.array([idf.weight(term) for term in numbers])
+        cells = np.ones(len(columns)), np.array(columns, np.int64), starts
+        rows = tf_idf(csr_matrix(cells, (len(texts), len(numbers))), weights)
         if self.ngrams:
             grams = gram_table(list(numbers))
-            sizes = np.diff(grams.indptr)
-            grams.data /= np.repeat(np.sqrt(sizes), sizes)
-            rows = (rows @ grams).tocsr()
-        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-        products = np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel()
-        cosines = products / np.maximum(lengths[left] * lengths[right], 1e-300)
+            same = np.ones(grams.shape[1])
+            rows = tf_idf(rows @ tf_idf(grams, same), same)
+        cosines = np.asarray(rows[left].multiply(rows[right]).sum(axis=1)).ravel()
         cosines[np.equal(left, right)] = 1.0
         clipped: Floats = np.clip(cosines, 0.0, 1.0)
         return clipped

@@ -26,6 +26,7 @@ from firth.run.files import mapped, write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.text.stems import tf_idf
 from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import stemmer_of, stems, words
 from firth.train.objectives import rank_correlation
@@ -236,10 +237,7 @@ def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
     frequency = counts.getnnz(axis=0)
     counted = (frequency > 1) & (frequency <= max(_RARE, _COMMON * len(rows)))
     idf = np.where(counted, np.log(len(rows) / np.maximum(frequency, 1)), 0.0)
-    weighed = sparse.csr_matrix(counts @ sparse.diags(idf))
-    weighed.eliminate_zeros()
-    lengths = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())
-    return sparse.csr_matrix(sparse.diags(1 / np.where(lengths > 0, lengths, 1.0)) @ weighed)
+    return tf_idf(counts, idf)
 
 
 # --- What the scores are worth ------------------------------------------------------------------

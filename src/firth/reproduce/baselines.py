@@ -40,6 +40,7 @@ from firth.run.files import fingerprint_value
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.text.stems import tf_idf
 from firth.text.types import CosineScorer, PairScorer, Singles
 from firth.text.words import stemmer_of
 
@@ -223,18 +224,16 @@ def _learn_lsi(
 ) -> tuple[Singles, list[float]]:
     """Learn latent semantic indexing (Deerwester et al. 1990): an SVD of tf-idf of sentences."""
     decomposition = require("sklearn.decomposition", "reproduce", f"The baseline {name}")
-    from scipy.sparse import csr_matrix, diags
+    from scipy.sparse import csr_matrix
 
     n, words = len(sentences), len(sentences.vocabulary)
     cells = np.ones(len(sentences.pieces), np.float32), sentences.pieces, sentences.bounds
     counts = csr_matrix(cells, (n, words), copy=True)
     counts.sum_duplicates()
     idf = np.log((1 + n) / (1 + np.bincount(counts.indices, minlength=words)))
-    weighted = counts @ diags(idf)
-    lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
     size = min(settings.dimensions, words, n)
     svd = decomposition.TruncatedSVD(size, random_state=seed % 2**32)
-    svd.fit(diags(1 / np.maximum(lengths, 1e-9)) @ weighted)
+    svd.fit(tf_idf(counts, idf))
     return (idf[:, None] * svd.components_.T).astype(np.float32), []
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from firth.encoders.encoder import TokenStates
 from firth.encoders.words import WordSpace
-from firth.search.bm25 import K1, B
+from firth.search.bm25 import rarity, saturated
 from firth.text.stems import Idf
 from firth.text.types import Encode, Floats, TextPair, numbered, unit
 
@@ -57,12 +57,11 @@ class Bm25Pairs:
         )
 
     def _weights(self, counts: Counter[str]) -> dict[str, float]:
-        saturation = K1 * (1 - B + B * counts.total() / self.mean_words)
-        stems, times = list(counts), np.array([*counts.values()], np.float64)
-        having = np.array([self.idf.frequencies.get(stem, 0) for stem in stems])
-        rarity = np.log1p((self.idf.sentences - having + 0.5) / (having + 0.5))
-        weights = rarity * times * (K1 + 1) / (times + saturation)
-        return dict(zip(stems, weights.tolist(), strict=True))
+        times = np.array([*counts.values()], np.float64)
+        having = np.array([self.idf.frequencies.get(stem, 0) for stem in counts], np.int64)
+        parts = saturated(times, counts.total() / self.mean_words)
+        weights = rarity(self.idf.sentences, having) * parts
+        return dict(zip(counts, weights.tolist(), strict=True))
 
 
 def whitened(encode: Encode, sentences: Sequence[str]) -> Encode:

@@ -13,13 +13,14 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from firth.run.files import create_mapped, open_mapped
 from firth.text.stems import Idf, is_letter, stop_words
-from firth.text.types import Ints, Singles, places
+from firth.text.types import Floats, Ints, Singles, places
 from firth.text.words import characters, joined, spans, stems, words
 
 K1, B = 1.5, 0.75
@@ -266,13 +267,24 @@ def _add(
     """Add the part of one stem to the scores of those who have it; return the most it can be."""
     n = len(scores)
     if not len(who):
-        return times * float(np.log1p((n + 0.5) / 0.5))
+        return times * float(rarity(n, 0))
     if np.all(who[1:] > who[:-1]):  # as sentences of one part
         having, total = who, counts.astype(np.float32)
     else:
         sums = np.bincount(who, counts, len(scores))
         having = np.flatnonzero(sums)
         total = sums[having].astype(np.float32)
-    idf = np.float32(times * np.log1p((n - len(having) + 0.5) / (len(having) + 0.5)))
-    scores[having] += idf * total / (total + K1 * (1 - B + B * lengths[having]))
+    idf = np.float32(times * rarity(n, len(having)))
+    scores[having] += idf * saturated(total, lengths[having])
     return float(idf)
+
+
+def rarity(n: int, having: Ints | int) -> Floats:
+    """Return how rare stems are of which so many of n texts have each: their weight in BM25."""
+    weights: Floats = np.log1p((n - having + 0.5) / (having + 0.5))
+    return weights
+
+
+def saturated(counts: Floats | Singles, lengths: Floats | Singles | float) -> Any:
+    """Return the parts, in [0, 1), of counts in texts whose lengths are 1 on average."""
+    return counts / (counts + K1 * (1 - B + B * lengths))

@@ -209,6 +209,17 @@ def fit_idf(sentences: Iterable[str], stemmer: str) -> Idf:
     return Idf(counts, n, stemmer)
 
 
+def tf_idf(counts: sparse.csr_matrix, weights: Floats) -> sparse.csr_matrix:
+    """Return counts, (n, terms), times the weights of terms, (terms,); each row has length 1 or 0.
+
+    A weight of 0 leaves a term out.
+    """
+    weighted = sparse.csr_matrix(counts @ sparse.diags(weights))
+    weighted.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    return sparse.csr_matrix(sparse.diags(1 / np.where(lengths > 0, lengths, 1.0)) @ weighted)
+
+
 def stop_words(idf: Idf) -> frozenset[str]:
     """Return the stems that carry no meaning of their sentence.
 
