@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
 from firth.run.settings import Count, Fraction, NonNegative, Positive, Section
+from firth.train.settings import TrainingSettings
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +32,7 @@ class RetrieveSettings(Section):
     """N-grams are hashed to 2 ** this buckets; at 24, a sixth of those of 10M words share one."""
 
 
-class CoherenceSettings(Section):
+class CoherenceSettings(TrainingSettings):
     """The discriminative model p(y=1 | c_<, s, c_>) (§3.2.1)."""
 
     interaction: Literal["bilinear", "additive"] = "bilinear"
@@ -45,10 +46,7 @@ class CoherenceSettings(Section):
     """Passes over the positions, at most. Training stops at the best held-out loss."""
     batch: Count = 128
     """Positions in a step. The centers of the others are the negatives of each."""
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
     learning_rate: Positive = 1e-3
-    """Peak of Adam's rate."""
     checkpoint_steps: Count = 200
 
 
@@ -170,7 +168,7 @@ class HarvestSettings(Section):
     """Files of texts that must not occur in a pair, such as evaluation sets."""
 
 
-class SurrogateSettings(Section):
+class SurrogateSettings(TrainingSettings):
     """The model that the harvest is distilled into (§3.4, §5.6)."""
 
     structure: Literal["siamese", "cross-encoder"] = "siamese"
@@ -189,10 +187,6 @@ class SurrogateSettings(Section):
     epochs: Count = 2
     batch: Count = 64
     """Pairs in a step."""
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
-    learning_rate: Positive | None = None
-    """Peak of Adam's rate. By default 5e-4 from scratch, 2e-5 for a pretrained base."""
 
 
 class PaperSettings(Section):

@@ -7,7 +7,17 @@ from pydantic import Field
 from firth.run.settings import Count, Positive, Section
 
 
-class AdaptSettings(Section):
+class TrainingSettings(Section):
+    """What every training has."""
+
+    micro_batches: Count = 1
+    """Parts in which a batch is computed, to save memory."""
+    learning_rate: Positive | None = None
+    """Peak of Adam's rate. By default by what learns: a language model 2e-4, layers 2e-5, an
+    embedding matrix 1e-3; a student from scratch or of word vectors 5e-4."""
+
+
+class AdaptSettings(TrainingSettings):
     """How a pretrained encoder learns which texts of the corpus belong together."""
 
     pairs: Literal["neighbors", "crops"] = "neighbors"
@@ -16,16 +26,12 @@ class AdaptSettings(Section):
     """Top layers that learn. By default 8 of a language model and 2 of another encoder."""
     steps: Annotated[int, Field(ge=0)] = 120
     batch: Annotated[int, Field(ge=2)] = 48
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
-    learning_rate: Positive | None = None
-    """By default 2e-4 for a language model, 2e-5 for layers, 1e-3 for an embedding matrix."""
     temperature: Positive = 0.05
     max_tokens: Annotated[int, Field(ge=4)] = 32
     """Tokens of a text that are read in training."""
 
 
-class DistillSettings(Section):
+class DistillSettings(TrainingSettings):
     """The encoder that a teacher is distilled into."""
 
     base: str = "static"
@@ -46,10 +52,6 @@ class DistillSettings(Section):
     for `static` with the scorer of the run, whose word vectors it shares."""
     batch: Count | None = None
     """Sentences in a step. By default 256 for `static`, 64 for a Transformer."""
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
-    learning_rate: Positive | None = None
-    """Peak rate. By default by the kind of the student."""
     patience: Count = 4
     """Evaluations on held-out sentences without a gain after which training stops."""
     exclude: tuple[str, ...] = ()
