@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from firth.model import load
+from firth.run.damage import damage_of_opened
 from firth.run.errors import FirthError
-from firth.run.run import damage_of_opened
 
 
 def answers(run: Path) -> list[object]:

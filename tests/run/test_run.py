@@ -11,6 +11,7 @@ import pytest
 from filelock import FileLock
 from pydantic import Field
 
+from firth.run.damage import damage_of_opened
 from firth.run.errors import (
     ConfigError,
     DamagedError,
@@ -19,7 +20,7 @@ from firth.run.errors import (
     MissingStageError,
     require,
 )
-from firth.run.run import CONFIG, Run, damage_of_opened, opened_with
+from firth.run.run import CONFIG, Run, opened_with
 from firth.run.settings import Count, Section, Settings
 from firth.run.stage import Stage
 

@@ -24,8 +24,9 @@ from firth.corpus.store import (
     parse_filter,
     translated_errors,
 )
+from firth.run.damage import note_opened
 from firth.run.errors import InputError
-from firth.run.run import Run, note_opened
+from firth.run.run import Run
 from firth.text.types import Ints, ranges, starts
 from firth.text.words import UNKNOWN
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from filelock import FileLock, Timeout
 
+from firth.run.damage import damage_message, damage_of, damage_of_stages, note_opened
 from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
 from firth.run.files import remove_leftovers, write_text
 from firth.run.settings import (
@@ -23,7 +24,6 @@ from firth.run.settings import (
     values_of,
 )
 from firth.run.stage import (
-    MANIFEST,
     Manifest,
     Outcome,
     Stage,
@@ -39,8 +39,6 @@ _LOCK = ".lock"
 _PATIENCE = 5.0
 """Seconds in which another process surely has renamed two folders."""
 _S = TypeVar("_S", bound=Section)
-_opened: dict[Path, tuple[Callable[[], list[str]], str]] = {}
-"""What this process reads → its damage, and the command that builds it again."""
 
 
 class Run:
@@ -117,7 +115,7 @@ class Run:
         """Return the folder of a finished stage; sizes and the bytes of small files are checked."""
         self._check(stage, bytes_too=False)
         folder = self.path / stage.name
-        note_opened(folder, lambda: _damage_of(folder), self._command(stage))
+        note_opened(folder, lambda: damage_of(folder), self._command(stage))
         return folder
 
     def inputs(self, *stages: Stage) -> dict[str, str]:
@@ -191,18 +189,13 @@ class Run:
 
     def verify(self) -> dict[str, list[str]]:
         """Read every byte of every stage, and return stage → a line for each problem."""
-        folders = {path.parent.relative_to(self.path) for path in self.path.rglob(MANIFEST)}
-        return {
-            folder.as_posix(): _damage_of(self.path / folder)
-            for folder in sorted(folders)
-            if folder.parts and not any(part.startswith(".") for part in folder.parts)
-        }
+        return damage_of_stages(self.path)
 
     def _check(self, stage: Stage, *, bytes_too: bool) -> None:
         """Raise `DamagedError` where a stage is not as it was written."""
         folder = self.path / stage.name
         if damage := self.manifest(stage).damage(folder, bytes_too=bytes_too):
-            raise DamagedError(_damaged(folder, damage, self._command(stage)))
+            raise DamagedError(damage_message(folder, damage, self._command(stage)))
 
     def _settle(self, name: str) -> None:
         """Finish or undo the renames of a killed process before the stage is looked at."""
@@ -250,37 +243,6 @@ def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -
     if config is not None:
         run = run.changed(load_changes(config), str(config))
     return run.changed(changes, "--set")
-
-
-def note_opened(place: Path, damage: Callable[[], list[str]], command: str) -> None:
-    """Note what this process reads, for `damage_of_opened`."""
-    _opened[place] = damage, command
-
-
-def damage_of_opened() -> DamagedError | None:
-    """Return what is damaged of all that this process reads; None where all is whole.
-
-    Opening a stage compares sizes of large files, so a changed bit may end in any error of any
-    library. Code that catches an unforeseen error asks here for its cause. All bytes are read.
-    """
-    damage = {
-        place: (read(), command) for place, (read, command) in _opened.items() if place.exists()
-    }
-    lines = [_damaged(place, each, command) for place, (each, command) in damage.items() if each]
-    return DamagedError("\n".join(lines)) if lines else None
-
-
-def _damage_of(folder: Path) -> list[str]:
-    """Return a line for each problem of a stage, of which all bytes are read."""
-    try:
-        manifest = Manifest.read(folder)
-        return manifest.damage(folder, bytes_too=True) if manifest else []
-    except (OSError, DamagedError) as error:
-        return [str(error)]
-
-
-def _damaged(folder: Path, damage: Sequence[str], command: str) -> str:
-    return f"{folder}: damaged: {'; '.join(damage)}. Build it again: {command}"
 
 
 class _DeclaredRun(Run):
