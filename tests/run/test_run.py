@@ -222,7 +222,7 @@ def test_damage_is_seen_on_opening_and_all_of_it_on_building(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes and small files on opening; every byte by the stage that builds on it, and `verify`."""
-    monkeypatch.setattr("firth.run.run._opened", {})  # Other tests damage what they opened.
+    monkeypatch.setattr("firth.run.damage._opened", {})  # Other tests damage what they opened.
     build_one(run)
     path = run.path / "one" / "data.txt"
     assert run.verify() == {"one": []}
