@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,27 @@ def test_words_of_documentation() -> None:
     """A reader can read all pages."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     assert sum(len(page.read_text().split()) for page in pages) <= BUDGETS["words"]["docs"]
+
+
+VAGUE = frozenset(("one", "some", "each", "there", "given"))
+"""Names that do not say what a thing is."""
+
+
+def test_names_say_what_things_are() -> None:
+    """Few parameters and variables are called `one` or `some`."""
+    nodes = [node for path in MODULES.values() for node in ast.walk(ast.parse(path.read_text()))]
+    bound = [node.arg for node in nodes if isinstance(node, ast.arg)]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound += [name.id for name in names if isinstance(name.ctx, ast.Store)]
+    assert len(bound) > 5_000, "the names are not read"
+    assert sum(name in VAGUE for name in bound) <= BUDGETS["counts"]["vague_names"]
+
+
+def test_a_package_of_the_core_has_few_files() -> None:
+    """At most so many beside `__init__`."""
+    homes = Counter(part(name) for name in MODULES if name.count(".") > 1)
+    large = {name: n for name, n in homes.items() if name not in WINGS}
+    assert {name: n for name, n in large.items() if n > BUDGETS["counts"]["files_in_package"]} == {}
 
 
 def test_every_package_has_a_floor() -> None:

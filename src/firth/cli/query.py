@@ -48,8 +48,8 @@ def similarity(
     pairs = _pairs(text1, text2, pairs_file)
     scores = open_scorer(model or str(run_folder(run))).similarities(pairs).tolist()
     rows = [
-        {"sentence1": one, "sentence2": two, "score": score}
-        for (one, two), score in zip(pairs, scores, strict=True)
+        {"sentence1": left, "sentence2": right, "score": score}
+        for (left, right), score in zip(pairs, scores, strict=True)
     ]
     if out is not None:
         write_rows(out, rows, force)
@@ -84,12 +84,12 @@ def explain(
         claim_output(out, force)
     pairs = _pairs(text1, text2, pairs_file)
     model = load(run_folder(run))
-    explanations = [each.top(top) for each in model.scorer.explanations(pairs)]
+    explanations = [explanation.top(top) for explanation in model.scorer.explanations(pairs)]
     if out is not None:
         render.save(explanations, out, force)
         say(f"{out}: {len(explanations):,} explanations")
     else:
-        values = [each.as_dict() for each in explanations]
+        values = [explanation.as_dict() for explanation in explanations]
         plain = values if pairs_file else values[0]
         show(plain, as_json, "\n\n".join(map(str, explanations)))
 

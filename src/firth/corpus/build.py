@@ -96,18 +96,18 @@ def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> 
     the files nor the settings have changed. The settings are saved in the run. The executor splits
     texts into sentences. The content does not depend on it. After an error the store is as before.
     """
-    given = find_inputs(inputs, run.path)
+    found = find_inputs(inputs, run.path)
     with run.locked(), Store(run.path / FILE) as store:
-        summary = _read_into(run, store, given, executor, whole=True)
+        summary = _read_into(run, store, found, executor, whole=True)
         run.save()
     return summary
 
 
 def add_documents(run: Run, inputs: Inputs) -> CorpusSummary:
     """Add documents, or replace those with the same id: all of them or none."""
-    given = find_inputs(inputs, run.path)
+    found = find_inputs(inputs, run.path)
     with run.locked(), _finished(run) as store:
-        return _read_into(run, store, given, None, whole=False)
+        return _read_into(run, store, found, None, whole=False)
 
 
 def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
@@ -180,7 +180,7 @@ def split(unsplit: Unsplit) -> Stored:
         paragraphs=ends.astype("<u4").tobytes(),
         sentences=len(sentences),
         words=int(counts.sum(dtype=np.int64)),
-        sketch=sketch({word for each in said for word in each}),
+        sketch=sketch({word for sentence in said for word in sentence}),
     )
 
 
@@ -195,9 +195,9 @@ def unsplit(document: Document, language: str) -> Unsplit:
 
 
 def _read_into(
-    run: Run, store: Store, given: Given, executor: Executor | None, *, whole: bool
+    run: Run, store: Store, sources: Given, executor: Executor | None, *, whole: bool
 ) -> CorpusSummary:
-    call = _Call(run, store, given, executor or Local(), whole)
+    call = _Call(run, store, sources, executor or Local(), whole)
     try:
         summary = call.run()
     except InputError:
@@ -213,7 +213,7 @@ def _read_into(
         write_text(run.path / SKIPPED, "".join(lines))
     else:
         (run.path / SKIPPED).unlink(missing_ok=True)
-    for line in _notes(given, summary):
+    for line in _notes(sources, summary):
         note(line)
     return summary
 
@@ -296,9 +296,9 @@ class _Call:
             return items
         first: list[Item] = []
         if sources := self._given.sources:
-            some = sources[:: -(-len(sources) // _SAMPLED_FILES)]
-            read = [read_source(source, self._settings, lambda _: None) for source in some]
-            seen: Iterator[Item] = chain.from_iterable(islice(each, _SAMPLE) for each in read)
+            sampled = sources[:: -(-len(sources) // _SAMPLED_FILES)]
+            read = [read_source(source, self._settings, lambda _: None) for source in sampled]
+            seen: Iterator[Item] = chain.from_iterable(islice(stream, _SAMPLE) for stream in read)
         else:
             first = list(islice(items, _SAMPLE))
             seen = iter(first)
@@ -453,12 +453,12 @@ def _shards(items: Iterable[Unsplit | Problem]) -> Iterator[list[Unsplit | Probl
         yield held
 
 
-def _notes(given: Given, summary: CorpusSummary) -> Iterator[str]:
+def _notes(sources: Given, summary: CorpusSummary) -> Iterator[str]:
     """Yield what a user must know of what was read."""
-    for problem in given.left_out[:_SHOWN]:
+    for problem in sources.left_out[:_SHOWN]:
         yield f"left out: {problem}"
-    if len(given.left_out) > _SHOWN:
-        yield f"left out: {len(given.left_out) - _SHOWN:,} more files or folders"
+    if len(sources.left_out) > _SHOWN:
+        yield f"left out: {len(sources.left_out) - _SHOWN:,} more files or folders"
     if count := sum(summary.skipped.values()):
         yield f"skipped: {plural(count, 'record')} ({SKIPPED} in the run names file and line)"
     for reason, count in summary.noted.items():

@@ -140,8 +140,8 @@ class Corpus:
 
     def _check(self, sentences: Ints) -> None:
         if len(sentences) and (sentences.min() < 0 or sentences.max() >= len(self)):
-            given = f"{sentences.min()} to {sentences.max()}"
-            raise IndexError(f"got sentences {given}, expected 0 to {len(self) - 1}")
+            range_asked = f"{sentences.min()} to {sentences.max()}"
+            raise IndexError(f"got sentences {range_asked}, expected 0 to {len(self) - 1}")
 
     def _sentences(self, documents: Ints) -> Iterator[list[str]]:
         """Yield the sentences of documents, which are ascending; the last one is remembered."""
@@ -150,11 +150,11 @@ class Corpus:
             return
         before = starts(np.diff(self.document_bounds)[documents])
         group = before // _SENTENCES + np.arange(len(documents)) // _DOCUMENTS
-        for some in np.split(documents, np.flatnonzero(np.diff(group)) + 1):
-            marks = ",".join("?" * len(some))
+        for part in np.split(documents, np.flatnonzero(np.diff(group)) + 1):
+            marks = ",".join("?" * len(part))
             query = f"SELECT key, text FROM texts WHERE key IN ({marks})"
-            texts = dict(self._ask(query, self.keys[some].tolist()))
-            for document, key in zip(some.tolist(), self.keys[some].tolist(), strict=True):
+            texts = dict(self._ask(query, self.keys[part].tolist()))
+            for document, key in zip(part.tolist(), self.keys[part].tolist(), strict=True):
                 if key not in texts:
                     raise self._changed()
                 sentences = texts.pop(key).split("\n")

@@ -117,20 +117,20 @@ def record_of(
         yield missing(source, line, settings.id_field, list(record))
         return
     title = record.get("title")
-    given = _name(record, settings.date_field or "date")
+    date = _name(record, settings.date_field or "date")
     document = Document(
         id=named or id or f"{source}:{line}",
         text="\n\n".join(parts.values()),
         title=clean(title) if isinstance(title, str) else "",
-        date=iso_date(given),
+        date=iso_date(date),
         fields={name: values for name in settings.fields if (values := _values(record.get(name)))},
         source=source,
         line=line,
         group=_name(record, settings.group_by) if settings.group_by else "",
     )
     item = checked(document, settings.max_record_bytes)
-    if isinstance(item, Document) and given and not item.date:
-        yield Problem(source, line, Reason.BAD_DATE, repr(given[:40]))
+    if isinstance(item, Document) and date and not item.date:
+        yield Problem(source, line, Reason.BAD_DATE, repr(date[:40]))
     yield item
 
 
@@ -155,8 +155,8 @@ def checked(document: Document, max_bytes: int) -> Item:
 
 def missing(source: str, line: int, name: str, present: list[str]) -> Problem:
     """Return what is said of a record or table that lacks a field."""
-    there = ", ".join(map(repr, present[:8])) or "none"
-    detail = f"no usable field {name!r}; fields: {there}. See corpus.text_field, id_field"
+    fields = ", ".join(map(repr, present[:8])) or "none"
+    detail = f"no usable field {name!r}; fields: {fields}. See corpus.text_field, id_field"
     return Problem(source, line, Reason.MISSING_FIELD, detail)
 
 
@@ -211,7 +211,7 @@ def _name(record: Mapping[str, Any], name: str) -> str:
 def _values(value: Any) -> tuple[str, ...]:
     """Return what a field holds, as text: one value, those of a list, or none."""
     if isinstance(value, list | tuple):
-        return tuple(dict.fromkeys(text for each in value for text in _values(each)))
+        return tuple(dict.fromkeys(text for item in value for text in _values(item)))
     if isinstance(value, bool):
         return (str(value).lower(),)
     if isinstance(value, bytes):

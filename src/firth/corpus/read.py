@@ -77,11 +77,13 @@ def read_documents(
     yield from read_given(find_inputs(inputs, run), settings, lambda _: None)
 
 
-def read_given(given: Given, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
+def read_given(sources: Given, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
     """Yield the documents of what `find_inputs` returned, as `read_documents`."""
     items = chain(
-        chain.from_iterable(read_source(source, settings, advance) for source in given.sources),
-        chain.from_iterable(_from_memory(() if given.records is None else given.records, settings)),
+        chain.from_iterable(read_source(source, settings, advance) for source in sources.sources),
+        chain.from_iterable(
+            _from_memory(() if sources.records is None else sources.records, settings)
+        ),
     )
     yield from _grouped(items, settings) if settings.group_by else items
 
@@ -216,10 +218,10 @@ def input_names(inputs: Inputs) -> list[str] | None:
     """Return the names of files; None where the inputs are texts, records or a frame."""
     if isinstance(inputs, str | Path):
         return [str(inputs)]
-    if isinstance(inputs, list | tuple) and all(isinstance(each, str | Path) for each in inputs):
+    if isinstance(inputs, list | tuple) and all(isinstance(item, str | Path) for item in inputs):
         is_paths = isinstance(inputs, tuple) or not inputs
-        if is_paths or all(isinstance(each, Path) or _is_path(each) for each in inputs):
-            return [str(each) for each in inputs]
+        if is_paths or all(isinstance(item, Path) or _is_path(item) for item in inputs):
+            return [str(item) for item in inputs]
     return None
 
 

@@ -256,13 +256,13 @@ def _read_text(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
         while held and size + added > limit:
             borders = (i for i in range(len(held) - 1, 0, -1) if not held[i].strip())
             cut = next(borders, len(held))
-            if any(each.strip() for each in held[:cut]):
+            if any(held_line.strip() for held_line in held[:cut]):
                 yield document(held[:cut], f"{source.name}:{first}")
-            size -= sum(len(each.encode()) + 1 for each in held[:cut])
+            size -= sum(len(held_line.encode()) + 1 for held_line in held[:cut])
             parts, first, held = parts + 1, first + cut, held[cut:]
         held.append(text)
         size += added
-    if any(each.strip() for each in held) or not (parts or problems):
+    if any(held_line.strip() for held_line in held) or not (parts or problems):
         yield document(held, f"{source.name}:{first}" if parts else source.name)
 
 
@@ -357,7 +357,7 @@ def _read_json(source: str, lines: Iterator[Line], settings: CorpusSettings) -> 
     content, problem = _whole(source, lines, _LARGEST_JSON, "use JSON lines, .jsonl")
     value = problem or _parsed(content, source, 0)
     if isinstance(value, dict) and not set(text_fields(settings)) & set(value):
-        arrays = [each for each in value.values() if isinstance(each, list)]
+        arrays = [array for array in value.values() if isinstance(array, list)]
         value = arrays[0] if len(arrays) == 1 else value
     for number, record in enumerate(value if isinstance(value, list) else [value], 1):
         yield from _from_json(record, source, number, settings)

@@ -33,7 +33,7 @@ def sketch(words: Iterable[str]) -> bytes:
 def sibling_groups(sketches: Sequence[bytes]) -> Ints:
     """Return the number of each document's group, (n,); most groups have one document."""
     n = len(sketches)
-    sizes = np.array([len(each) // 4 for each in sketches], np.int64)
+    sizes = np.array([len(sketch_bytes) // 4 for sketch_bytes in sketches], np.int64)
     hashes, columns = np.unique(np.frombuffer(b"".join(sketches), "<u4"), return_inverse=True)
     frequency = np.bincount(columns, minlength=len(hashes))
     rows = np.repeat(np.arange(n), sizes)
@@ -48,11 +48,11 @@ def sibling_groups(sketches: Sequence[bytes]) -> Ints:
     for start in range(0, n, _ROWS):
         both = (weighted[start : start + _ROWS] @ turned).tocoo()
         counts = (held[start : start + _ROWS] @ turned).tocoo()
-        one, two = both.row.astype(np.int64) + start, both.col.astype(np.int64)
-        union = whole[one] + whole[two] - both.data
-        alike = (one < two) & (counts.data >= SHARED) & (both.data >= SHARE * union)
-        firsts.append(one[alike])
-        seconds.append(two[alike])
-    one, two = np.concatenate(firsts), np.concatenate(seconds)
-    graph = sparse.coo_matrix((np.ones(len(one)), (one, two)), (n, n))
+        left, right = both.row.astype(np.int64) + start, both.col.astype(np.int64)
+        union = whole[left] + whole[right] - both.data
+        alike = (left < right) & (counts.data >= SHARED) & (both.data >= SHARE * union)
+        firsts.append(left[alike])
+        seconds.append(right[alike])
+    left, right = np.concatenate(firsts), np.concatenate(seconds)
+    graph = sparse.coo_matrix((np.ones(len(left)), (left, right)), (n, n))
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)

@@ -443,8 +443,8 @@ def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
             )
         either = []
         for value in re.findall(_VALUE, match["value"] or match["list"]):
-            one, inner = _comparison(text, name, _OPERATORS.get(op, op), value)
-            either.append(one)
+            clause, inner = _comparison(text, name, _OPERATORS.get(op, op), value)
+            either.append(clause)
             values.extend(inner)
         return f"({'NOT' if op in ('!=', '<>') else ''} ({' OR '.join(either)}))"
 
@@ -475,11 +475,11 @@ def _comparison(text: str, name: str, op: str, written: str) -> tuple[str, list[
         return f"(date != '' AND substr(date, 1, ?) {op} ?)", [len(value), value]
     if name in _COLUMN_NAMES:
         return f"({name} {op} ?)", [value]
-    each = "FROM json_each(fields) f, json_each(f.value) v WHERE f.key = ?"
+    source = "FROM json_each(fields) f, json_each(f.value) v WHERE f.key = ?"
     if op == "GLOB" or not (is_bare and _NUMBER.fullmatch(value)):
-        return f"EXISTS (SELECT 1 {each} AND v.value {op} ?)", [name, value]
+        return f"EXISTS (SELECT 1 {source} AND v.value {op} ?)", [name, value]
     either = f"CASE WHEN {_IS_NUMBER} THEN CAST(v.value AS REAL) {op} ? ELSE v.value {op} ? END"
-    return f"EXISTS (SELECT 1 {each} AND {either})", [name, float(value), value]
+    return f"EXISTS (SELECT 1 {source} AND {either})", [name, float(value), value]
 
 
 def _invalid(text: str, what: str) -> InputError:

@@ -115,7 +115,7 @@ def estimate(samples: Sample | Sequence[Sample], resamples: int = RESAMPLES) -> 
     n = sum(sample.n for sample in samples)
     if reason := next((sample.undefined for sample in samples if sample.undefined), ""):
         return Estimate(None, None, None, n, reason)
-    values = np.mean([one.values(resamples) for one in samples], axis=0)
+    values = np.mean([sample.values(resamples) for sample in samples], axis=0)
     value, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not np.isfinite(value):
         return Estimate(None, None, None, n, "the statistic is not finite")
@@ -140,7 +140,7 @@ def mean_of_rows(values: Floats) -> Statistic:
 
 def mean_of(statistics: Sequence[Statistic]) -> Statistic:
     """Return the mean of several statistics of the same rows, such as models of several seeds."""
-    return lambda counts: np.mean([one(counts) for one in statistics], axis=0)
+    return lambda counts: np.mean([statistic(counts) for statistic in statistics], axis=0)
 
 
 def difference_of(first: Statistic, second: Statistic) -> Statistic:

@@ -72,8 +72,8 @@ def answer(scorer: PairScorer, questions: Sequence[Question]) -> Answers:
     """Ask a model. The distinct pairs of each type are scored in one call."""
     accuracies = np.empty(len(questions))
     for places in _by_type(questions).values():
-        some = [questions[place] for place in places]
-        pairs = pairs_of(some)
+        group = [questions[place] for place in places]
+        pairs = pairs_of(group)
         distinct = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
         scores = np.asarray(scorer.similarities(list(distinct)), dtype=np.float64)
         if scores.shape != (len(distinct),) or not np.isfinite(scores).all():
@@ -82,7 +82,7 @@ def answer(scorer: PairScorer, questions: Sequence[Question]) -> Answers:
                 f"{scorer.name} gave similarities of shape {scores.shape}, {wrong} of them not "
                 f"finite; expected one finite number for each of {len(distinct)} pairs"
             )
-        accuracies[places] = accuracies_of(some, scores[[distinct[pair] for pair in pairs]])
+        accuracies[places] = accuracies_of(group, scores[[distinct[pair] for pair in pairs]])
     return Answers(questions, accuracies)
 
 
@@ -127,7 +127,9 @@ class Comparison:
         first, *others = self.questions
         rows = [["model", first, f"minus {self.against}", *others]]
         for model, accuracies in self.accuracies.items():
-            shown = ["-" if one.value is None else str(one) for one in accuracies.values()]
+            shown = [
+                "-" if accuracy.value is None else str(accuracy) for accuracy in accuracies.values()
+            ]
             has_difference = model != self.against and accuracies[first].value is not None
             difference = self.differences[model][first].signed if has_difference else "-"
             rows.append([model, shown[0], difference, *shown[1:]])
@@ -205,7 +207,7 @@ def compare_answers(
     against = against or next(iter(answers))
     questions = answers[against].questions
     names = [kind.value for kind in _by_type(questions)]
-    tables = {name: _Table.of(given) for name, given in answers.items()}
+    tables = {name: _Table.of(answered) for name, answered in answers.items()}
     first = tables[against]
     enough = [kind for kind in names if first.questions(kind) >= FEWEST_QUESTIONS] or names
     groups = {MEAN: enough, **{kind: [kind] for kind in names}}
@@ -213,10 +215,10 @@ def compare_answers(
     differences: dict[str, dict[str, Estimate]] = {name: {} for name in answers}
     for group, kinds in groups.items():
         reference = first.mean(kinds)
-        for name, one in tables.items():
-            accuracies[name][group] = one.estimate(one.mean(kinds), kinds, seed)
-            change = difference_of(one.mean(kinds), reference)
-            differences[name][group] = one.estimate(change, kinds, seed)
+        for name, own in tables.items():
+            accuracies[name][group] = own.estimate(own.mean(kinds), kinds, seed)
+            change = difference_of(own.mean(kinds), reference)
+            differences[name][group] = own.estimate(change, kinds, seed)
     return Comparison(
         accuracies,
         differences,
@@ -242,8 +244,8 @@ class _Table:
         rows: dict[str, int] = {}
         kinds = {kind.value: column for column, kind in enumerate(QuestionType)}
         cells = (
-            [rows.setdefault(one.document, len(rows)) for one in answers.questions],
-            [kinds[one.type] for one in answers.questions],
+            [rows.setdefault(question.document, len(rows)) for question in answers.questions],
+            [kinds[question.type] for question in answers.questions],
         )
         asked, right = np.zeros((len(rows), len(kinds))), np.zeros((len(rows), len(kinds)))
         np.add.at(asked, cells, 1.0)
@@ -291,7 +293,7 @@ def _by_type(questions: Sequence[Question]) -> dict[QuestionType, list[int]]:
     places: dict[QuestionType, list[int]] = {kind: [] for kind in QuestionType}
     for place, question in enumerate(questions):
         places[question.type].append(place)
-    return {kind: some for kind, some in places.items() if some}
+    return {kind: rows for kind, rows in places.items() if rows}
 
 
 # --- Decision ----------------------------------------------------------------------------------
@@ -337,8 +339,8 @@ def decide(
         and difference.value is not None
         and compared.documents[kind] >= FEWEST_DOCUMENTS
     }
-    gained = tuple(kind for kind, one in differences.items() if one.sign > 0)
-    lost = tuple(kind for kind, one in differences.items() if one.sign < 0)
+    gained = tuple(kind for kind, difference in differences.items() if difference.sign > 0)
+    lost = tuple(kind for kind, difference in differences.items() if difference.sign < 0)
     counting = [kind for kind in differences if not must_gain or kind not in TOGETHER]
     old, new = _Table.of(reference), _Table.of(candidate)
 
@@ -394,8 +396,8 @@ def choose(
 ) -> tuple[str, dict[str, Decision]]:
     """Return the accepted candidate with the largest mean gain, or the reference, and decisions."""
     decisions = {
-        name: decide(answers[reference], given, seed=seed)
-        for name, given in answers.items()
+        name: decide(answers[reference], answered, seed=seed)
+        for name, answered in answers.items()
         if name != reference
     }
     best, gain = reference, 0.0

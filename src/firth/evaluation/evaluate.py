@@ -90,8 +90,8 @@ class ScoredSet:
         for group, members in groups.items():
             for metric in data.metrics:
                 samples = [self.sample([model], metric, seed, name) for name in members]
-                one = estimate(samples, resamples)
-                yield Figure(model, data.id, group, metric.value, one)
+                figure = estimate(samples, resamples)
+                yield Figure(model, data.id, group, metric.value, figure)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the texts."""
@@ -127,7 +127,7 @@ class ScoredSet:
         )
         scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
         n = 2 * len(rows) if data.is_triplets else len(rows)
-        if any(one.shape != (n,) for one in scores.values()):
+        if any(array.shape != (n,) for array in scores.values()):
             raise ValueError(f"{data.id}: scores of other rows")
         return cls(data, scores)
 
@@ -144,16 +144,16 @@ class Evaluation:
     @property
     def models(self) -> list[str]:
         """Names of the models."""
-        return list(dict.fromkeys(model for one in self.sets for model in one.scores))
+        return list(dict.fromkeys(model for scored in self.sets for model in scored.scores))
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """The figures of each set and model: all rows, mean over subsets, each subset."""
         return tuple(
             figure
-            for one in self.sets
-            for model in one.scores
-            for figure in one.figures(model, self.seed, self.resamples)
+            for scored in self.sets
+            for model in scored.scores
+            for figure in scored.figures(model, self.seed, self.resamples)
         )
 
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
@@ -161,10 +161,12 @@ class Evaluation:
 
         An `InputError` says that there is none.
         """
-        for one in self.figures:
-            named = (one.model, one.subset) == (model, subset) and metric in (None, one.metric)
-            if named and set in (one.set, one.set.rpartition(":")[0]):
-                return one.estimate
+        for figure in self.figures:
+            named = (figure.model, figure.subset) == (model, subset)
+            if metric not in (None, figure.metric):
+                continue
+            if named and set in (figure.set, figure.set.rpartition(":")[0]):
+                return figure.estimate
         raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
 
     def compare(self, against: str, mean_of: Sequence[str] = ()) -> "ResultComparison":
@@ -176,27 +178,27 @@ class Evaluation:
         models = self.models
         if against not in models:
             raise InputError(f"{against}: no such model. Expected one of {', '.join(models)}")
-        groups = [(one.data.id, [one], one.data.metrics[0]) for one in self.sets]
+        groups = [(scored.data.id, [scored], scored.data.metrics[0]) for scored in self.sets]
         means: list[Figure] = []
         if mean_of:
             label, chosen, metric = self._mean_of(mean_of)
             groups.append((label, chosen, metric))
             for model in models:
-                if all(model in one.scores for one in chosen):
-                    samples = [one.sample([model], metric, self.seed) for one in chosen]
+                if all(model in scored.scores for scored in chosen):
+                    samples = [scored.sample([model], metric, self.seed) for scored in chosen]
                     mean = estimate(samples, self.resamples)
                     means.append(Figure(model, label, ALL, metric.value, mean))
         differences = [
             Difference(
                 model, against, label, metric.value,
                 estimate(
-                    [one.sample([model, against], metric, self.seed) for one in sets],
+                    [scored.sample([model, against], metric, self.seed) for scored in sets],
                     self.resamples,
                 ),
             )
             for model in models
             for label, sets, metric in groups
-            if model != against and all({model, against} <= one.scores.keys() for one in sets)
+            if model != against and all({model, against} <= scored.scores.keys() for scored in sets)
         ]  # fmt: skip
         if not differences:
             raise InputError(f"{against}: expected another model that shares a set with it")
@@ -206,12 +208,12 @@ class Evaluation:
         """Return a label of some sets, the sets, and the usual metric that they share."""
         label, chosen = f"mean of {', '.join(names)}", []
         for name in names:
-            named = [one for one in self.sets if name in (one.data.id, one.data.name)]
+            named = [scored for scored in self.sets if name in (scored.data.id, scored.data.name)]
             if len(named) != 1:
-                there = ", ".join(one.data.id for one in self.sets)
+                there = ", ".join(scored.data.id for scored in self.sets)
                 raise InputError(f"{name}: {len(named)} sets of that name here. Choose of {there}")
             chosen += named
-        shared = [m for m in Metric if all(m in one.data.metrics for one in chosen)]
+        shared = [m for m in Metric if all(m in scored.data.metrics for scored in chosen)]
         if not shared:
             raise InputError(f"{label}: expected sets with a common metric")
         return label, chosen, shared[0]
@@ -222,22 +224,22 @@ class Evaluation:
         The models are compared with one of them, by default the first.
         """
         against = self.models[0] if against is None else against
-        tables = [self._table(one, against) for one in self.sets]
+        tables = [self._table(scored, against) for scored in self.sets]
         remark = f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
         return "\n\n".join([*tables, "\n".join(map(wrapped, [remark, *self.notes]))])
 
-    def _table(self, one: ScoredSet, against: str) -> str:
+    def _table(self, scored: ScoredSet, against: str) -> str:
         """Return the figures of a set: a line for each model."""
-        data, (first, *others) = one.data, one.data.metrics
-        compared = against in one.scores and len(one.scores) > 1
+        data, (first, *others) = scored.data, scored.data.metrics
+        compared = against in scored.scores and len(scored.scores) > 1
         header = [f"{data.id} ({len(data.rows):,} rows)", first.value]
         header += [f"minus {against}"] if compared else []
         header += ["mean of subsets"] if data.subsets else []
         rows = [[*header, *(metric.value for metric in others)]]
-        for model in one.scores:
+        for model in scored.scores:
             row = [model, str(self.find(model, data.id, first))]
             if compared:
-                both = one.sample([model, against], first, self.seed)
+                both = scored.sample([model, against], first, self.seed)
                 row.append("" if model == against else estimate(both, self.resamples).signed)
             more = [self.find(model, data.id, first, MEAN)] if data.subsets else []
             more += [self.find(model, data.id, metric) for metric in others]
@@ -253,7 +255,7 @@ class Evaluation:
             "resamples": self.resamples,
             "figures": [asdict(figure) for figure in self.figures],
             "notes": list(self.notes),
-            "sets": [one.as_dict() for one in self.sets],
+            "sets": [scored.as_dict() for scored in self.sets],
         }
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -272,15 +274,15 @@ class Evaluation:
                 "again: firth evaluate MODEL... --task NAME... --out FILE"
             )
         try:
-            sets = tuple(ScoredSet.from_dict(one) for one in values["sets"])
+            sets = tuple(ScoredSet.from_dict(stored) for stored in values["sets"])
             notes = tuple(map(str, values["notes"]))
             return cls(sets, notes, int(values["seed"]), int(values["resamples"]))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"{path}: the results are damaged ({error!r})") from error
 
 
-def _plain(one: Estimate) -> str:
-    return "-" if one.value is None else f"{one.value:.1f}"
+def _plain(figure: Estimate) -> str:
+    return "-" if figure.value is None else f"{figure.value:.1f}"
 
 
 def evaluate(
@@ -325,21 +327,24 @@ def evaluate(
     if sample is not None:
         sets = [data.sampled(sample, seed) for data in sets]
     scored = [ScoredSet(data, {}) for data in sets]
-    for one, name in progress([(one, name) for one in scored for name in scorers], "Evaluating"):
-        pairs = one.data.pairs
+    for scored_set, name in progress(
+        [(scored_set, name) for scored_set in scored for name in scorers], "Evaluating"
+    ):
+        pairs = scored_set.data.pairs
         scores = np.asarray(scorers[name].similarities(pairs), dtype=np.float64)
         if scores.shape != (len(pairs),):
             raise InputError(
                 f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "
-                f"{one.data.id}; expected one number for each pair"
+                f"{scored_set.data.id}; expected one number for each pair"
             )
-        one.scores[name] = scores
+        scored_set.scores[name] = scores
     notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
     results = Evaluation(tuple(scored), (), seed, resamples)
     notes += [
-        f"{one.model} on {one.set} ({one.subset}), {one.metric}: {one.estimate.reason}"
-        for one in results.figures
-        if one.estimate.reason
+        f"{figure.model} on {figure.set} ({figure.subset}), {figure.metric}: "
+        f"{figure.estimate.reason}"
+        for figure in results.figures
+        if figure.estimate.reason
     ]
     return replace(results, notes=tuple(notes))
 
@@ -353,7 +358,7 @@ class ResultComparison:
 
     def text(self) -> str:
         """Return the means and differences, one line each, wrapped at 80 columns."""
-        means = [f"{one.set} {one.metric}: {one.model} {one.estimate}" for one in self.means]
+        means = [f"{mean.set} {mean.metric}: {mean.model} {mean.estimate}" for mean in self.means]
         return "\n".join(map(wrapped, [*means, *map(str, self.differences)]))
 
 
@@ -369,20 +374,20 @@ def compare_results(
         raise InputError("got no results to compare; expected files")
     sets: dict[str, ScoredSet] = {}
     for path, evaluation in zip(paths, loaded, strict=True):
-        for one in evaluation.sets:
-            known = sets.setdefault(one.data.id, replace(one, scores={}))
-            if known.data.fingerprint != one.data.fingerprint:
+        for scored in evaluation.sets:
+            known = sets.setdefault(scored.data.id, replace(scored, scores={}))
+            if known.data.fingerprint != scored.data.fingerprint:
                 raise InputError(
-                    f"{path}: {one.data.id} has other rows than in {paths[0]}. Evaluate all models "
-                    "on the same files, and leave out the same rows"
+                    f"{path}: {scored.data.id} has other rows than in {paths[0]}. Evaluate all "
+                    "models on the same files, and leave out the same rows"
                 )
-            for model, scores in one.scores.items():
+            for model, scores in scored.scores.items():
                 if not np.array_equal(
                     known.scores.setdefault(model, scores), scores, equal_nan=True
                 ):
                     raise InputError(
-                        f"{path}: {model} has other scores on {one.data.id} than in another file. "
-                        "Evaluate it under another name"
+                        f"{path}: {model} has other scores on {scored.data.id} than in another file"
+                        ". Evaluate it under another name"
                     )
     merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
     return merged.compare(against, mean_of)

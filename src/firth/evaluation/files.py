@@ -125,9 +125,11 @@ def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
     path = Path(path)
     table = read_table(path)
     # Of several usual names, the first one counts.
-    plain = {"".join(filter(str.isalnum, one.lower())): one for one in reversed(table.header)}
+    plain = {
+        "".join(filter(str.isalnum, column.lower())): column for column in reversed(table.header)
+    }
     names = {
-        name: next(plain[each] for each in usual.split() if each in plain)
+        name: next(plain[alias] for alias in usual.split() if alias in plain)
         for name, usual in _USUAL.items()
         if not plain.keys().isdisjoint(usual.split())
     }
@@ -138,9 +140,11 @@ def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
     scores = {cells.get(names.get("score", ""), "").lower() for _, cells in table.records}
     if "label" not in names and scores and scores <= {*NLI, _UNLABELLED}:
         names["label"] = names.pop("score")  # labels of inference in a column `score`
-    kind = next((one for one in COLUMNS if names.keys() >= {*COLUMNS[one]}), None)
+    kind = next(
+        (content_kind for content_kind in COLUMNS if names.keys() >= {*COLUMNS[content_kind]}), None
+    )
     if kind is None:
-        expected = "; or ".join(f"{', '.join(COLUMNS[one])} ({one})" for one in COLUMNS)
+        expected = "; or ".join(f"{', '.join(COLUMNS[content])} ({content})" for content in COLUMNS)
         raise InputError(
             f"{path}, line 1: got the columns {listed(table.header)}. Expected {expected}. Rename "
             "them in the file"

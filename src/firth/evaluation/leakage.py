@@ -29,11 +29,11 @@ def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> tuple[set[str
         table = WordTable([wanted, block], MIN_WORDS)
         copied = {wanted[first] for first in table.repeats() if first < len(wanted)}
         pairs = table.near(before=len(wanted))
-        for one, two in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
-            if two >= len(wanted) or wanted[two] in copied:
-                near.add(wanted[one])
-            if two < len(wanted) and wanted[one] in copied:
-                near.add(wanted[two])
+        for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
+            if right >= len(wanted) or wanted[right] in copied:
+                near.add(wanted[left])
+            if right < len(wanted) and wanted[left] in copied:
+                near.add(wanted[right])
         exact |= copied
     return exact, near
 
@@ -44,16 +44,16 @@ def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSe
     The documents that models learn from are read. An `InputError` names a set without any row left.
     """
     forms = [_forms(data) for data in sets]
-    every = (form for one in forms for some in one.values() for form in some)
+    every = (form for by_text in forms for forms_of in by_text.values() for form in forms_of)
     exact, near = find_copies(every, chain.from_iterable(Corpus.open(run).batches()))
     near -= exact
     cleared = []
     for data, by_text in zip(sets, forms, strict=True):
-        copied = {text for text, some in by_text.items() if not some.isdisjoint(exact | near)}
+        copied = {text for text, own in by_text.items() if not own.isdisjoint(exact | near)}
         kept = [row for row in data.rows if copied.isdisjoint(row.texts)]
         if not kept:
             raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
-        n, wanted = len(data.rows), {form for some in by_text.values() for form in some}
+        n, wanted = len(data.rows), {form for own in by_text.values() for form in own}
         remark = (
             f"{n - len(kept):,} of {n:,} rows left out, with texts in {run.path} "
             f"({len(wanted & exact):,} copies and {len(wanted & near):,} near copies)"

@@ -189,10 +189,10 @@ def load_sets(names: Sequence[str], data_dir: str | Path | None = None) -> list[
     if isinstance(names, str) or not names:
         raise InputError(f"got the sets {names!r}; expected a list of names, such as ['sts-b']")
     if ALL in names:
-        there = [name for name, task in TASKS.items() if data_dir and task.path(Path(data_dir))]
-        if not there:
+        present = [name for name, task in TASKS.items() if data_dir and task.path(Path(data_dir))]
+        if not present:
             raise InputError(f"{ALL}: {data_dir} has no public set: {', '.join(TASKS)}")
-        names = [*there, *(name for name in names if name != ALL)]
+        names = [*present, *(name for name in names if name != ALL)]
     return list({data.id: data for data in (load_set(name, data_dir) for name in names)}.values())
 
 
@@ -304,7 +304,7 @@ def _split_of(rows: Sequence[Row], split: str | None, where: str) -> str:
     counts = Counter(row.split for row in rows)
     chosen = split or ("test" if counts["test"] else ALL)
     if chosen != ALL and not counts[chosen]:
-        has = ", ".join(f"{one} ({n})" for one, n in counts.items() if one) or "no splits"
+        has = ", ".join(f"{split} ({n})" for split, n in counts.items() if split) or "no splits"
         raise InputError(f"{where}: no split {chosen!r}. It has: {has}")
     return chosen
 

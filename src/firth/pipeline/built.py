@@ -71,8 +71,8 @@ class Built:
         run = f"--run {shlex.quote(str(self.run.path))}"
         commands = [f"firth duplicates {run}", f"firth report {run}"]
         for pair in self.examples[:1]:
-            one, two = map(shlex.quote, pair)
-            commands[:0] = [f"firth search {one} {run}", f"firth explain {one} {two} {run}"]
+            first, second = map(shlex.quote, pair)
+            commands[:0] = [f"firth search {first} {run}", f"firth explain {first} {second} {run}"]
         return tuple(commands)
 
     def text(self) -> str:
@@ -131,11 +131,15 @@ def verdict(comparison: Comparison | None, nothing: str = "") -> str:
             f"{FEWEST_QUESTIONS} are needed. Add documents, or use a pretrained encoder: "
             "firth build --encoder NAME."
         )
-    every = {kind: one for kind, one in comparison.accuracies["scorer"].items() if kind != MEAN}
+    every = {
+        kind: accuracy for kind, accuracy in comparison.accuracies["scorer"].items() if kind != MEAN
+    }
     # Where no type has enough questions, the mean is over all of them.
-    asked_of = [kind for kind, one in every.items() if one.value is not None] or [*every]
+    asked_of = [kind for kind, accuracy in every.items() if accuracy.value is not None] or [*every]
     kinds = [_ASKED[kind] for kind in asked_of]
-    figures = ", ".join(f"{name} {one[MEAN]}" for name, one in comparison.accuracies.items())
+    figures = ", ".join(
+        f"{name} {accuracies[MEAN]}" for name, accuracies in comparison.accuracies.items()
+    )
     gain = comparison.differences["scorer"][MEAN]
     if gain.sign > 0:
         said = "the scorer learned something from this text"
@@ -177,9 +181,9 @@ def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
     cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
     pairs: list[tuple[str, str]] = []
     while len(pairs) < most and (best := cosines.max()) > 0:
-        one, two = np.argwhere(cosines == best)[0]
-        pairs.append((texts[one], texts[two]))
-        cosines[[one, two]] = cosines[:, [one, two]] = -1.0
+        left, right = np.argwhere(cosines == best)[0]
+        pairs.append((texts[left], texts[right]))
+        cosines[[left, right]] = cosines[:, [left, right]] = -1.0
     return pairs
 
 

@@ -39,7 +39,7 @@ class Estimate:
 def estimate(run: Run, documents: Any) -> Estimate:
     """Predict the cost of a build from two small builds of a sample of its documents."""
     texts, words = _sample(run, documents or run.settings.corpus.inputs)
-    counts = [len(one.text.split()) for one in texts]
+    counts = [len(document.text.split()) for document in texts]
     if sum(counts) < _PROBE_WORDS // 2 or len(texts) < 4:
         raise InputError(
             f"firth build --estimate needs {_PROBE_WORDS // 2:,} words in 4 documents at least; "
@@ -49,14 +49,14 @@ def estimate(run: Run, documents: Any) -> Estimate:
     sizes, costs = [], []
     with tempfile.TemporaryDirectory(prefix="firth-estimate-") as folder, silenced():
         for name, share in (("half", 0.5), ("whole", 1.0)):
-            some = texts[: max(2, int(share * len(texts)))]
+            part = texts[: max(2, int(share * len(texts)))]
             probe = Run(Path(folder) / name, run.settings, run.encoder)
             began = process_time()
-            bring_up_to_date(probe, some)
+            bring_up_to_date(probe, part)
             seconds = process_time() - began
             disk = sum(p.stat().st_size for p in probe.path.rglob("*") if p.is_file()) / 2**20
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-            sizes.append(sum(counts[: len(some)]))
+            sizes.append(sum(counts[: len(part)]))
             costs.append((seconds, peak, disk))
     (low, high), factor = sizes, words - sizes[1]
 
@@ -72,13 +72,13 @@ def _sample(run: Run, documents: Any) -> tuple[list[Document], int]:
     sample: list[tuple[Document, int]] = []
     every, words, kept = 1, 0, 0
     items = read_documents(documents, run.settings.corpus, run.path)
-    for number, one in enumerate(item for item in items if isinstance(item, Document)):
-        count = len(one.text.split())
+    for number, document in enumerate(item for item in items if isinstance(item, Document)):
+        count = len(document.text.split())
         words += count
         if number % every == 0:
-            sample.append((one, count))
+            sample.append((document, count))
             kept += count
         if kept > 2 * _PROBE_WORDS:
             sample, every = sample[::2], 2 * every
             kept = sum(count for _, count in sample)
-    return [one for one, _ in sample], words
+    return [document for document, _ in sample], words

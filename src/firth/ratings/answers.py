@@ -61,7 +61,7 @@ class Answers:
     @property
     def failed(self) -> tuple[Annotator, ...]:
         """Annotators whose answers do not count."""
-        return tuple(one for one in self.annotators if not one.passed)
+        return tuple(annotator for annotator in self.annotators if not annotator.passed)
 
     def text(self) -> str:
         """Return lines for a screen."""
@@ -69,9 +69,9 @@ class Answers:
         lines = [f"{len(self.kept):,} of {total:,} answers of {len(self.annotators):,} annotators"]
         for fault, count in self.faults.items():
             lines.append(f"  left out {count:,}: {fault}")
-        for one in self.failed:
-            share = f"{one.gold_right} of {one.gold_answered} right"
-            lines.append(f"  below the gold threshold: {one.name} ({share})")
+        for annotator in self.failed:
+            share = f"{annotator.gold_right} of {annotator.gold_answered} right"
+            lines.append(f"  below the gold threshold: {annotator.name} ({share})")
         return "\n".join(lines)
 
 
@@ -87,48 +87,48 @@ def sort_answers(
     `threshold` must be right. Answers to gold questions do not count further, because annotators
     see the right ones. Of equal answers to a tuple the first counts; of different ones none does.
     """
-    members = {one.id: frozenset(one.items) for one in tuples}
-    right = {one.tuple: (one.best, one.worst) for one in gold}
+    members = {question.id: frozenset(question.items) for question in tuples}
+    right = {answer.tuple: (answer.best, answer.worst) for answer in gold}
     annotators = _check(annotations, right, threshold)
-    passed = {one.name for one in annotators if one.passed}
-    faults = [_fault(one, members) for one in annotations]
+    passed = {annotator.name for annotator in annotators if annotator.passed}
+    faults = [_fault(annotation, members) for annotation in annotations]
     _compare(annotations, faults)
     kept, left_out = [], []
-    for one, fault in zip(annotations, faults, strict=True):
-        if fault is None and one.annotator not in passed:
+    for annotation, fault in zip(annotations, faults, strict=True):
+        if fault is None and annotation.annotator not in passed:
             fault = Fault.FAILED
-        elif fault is None and one.tuple in right:
+        elif fault is None and annotation.tuple in right:
             fault = Fault.GOLD
         if fault is None:
-            kept.append(one)
+            kept.append(annotation)
         else:
-            left_out.append((one, fault))
+            left_out.append((annotation, fault))
     answers = Answers(tuple(kept), tuple(left_out), annotators)
     if not kept:
         raise InputError(f"no answer counts:\n{answers.text()}")
     return answers
 
 
-def _fault(one: Annotation, members: dict[str, frozenset[str]]) -> Fault | None:
+def _fault(annotation: Annotation, members: dict[str, frozenset[str]]) -> Fault | None:
     """Return what is wrong with an answer by itself."""
-    if one.tuple not in members:
+    if annotation.tuple not in members:
         return Fault.UNKNOWN_TUPLE
-    given = [name for name in (one.best, one.worst) if name]
-    if not given:
+    named = [name for name in (annotation.best, annotation.worst) if name]
+    if not named:
         return Fault.EMPTY
-    if any(name not in members[one.tuple] for name in given):
+    if any(name not in members[annotation.tuple] for name in named):
         return Fault.STRANGE_ITEM
-    if len(given) == 1:
+    if len(named) == 1:
         return Fault.INCOMPLETE
-    return Fault.SAME if one.best == one.worst else None
+    return Fault.SAME if annotation.best == annotation.worst else None
 
 
 def _compare(annotations: Sequence[Annotation], faults: list[Fault | None]) -> None:
     """Mark all different answers of an annotator to a tuple, and equal ones after the first."""
     places = defaultdict(list)
-    for place, one in enumerate(annotations):
+    for place, annotation in enumerate(annotations):
         if faults[place] is None:
-            places[one.annotator, one.tuple].append(place)
+            places[annotation.annotator, annotation.tuple].append(place)
     for several in places.values():
         same = len({(annotations[p].best, annotations[p].worst) for p in several}) == 1
         for place in several[1:] if same else several:
@@ -139,11 +139,15 @@ def _check(
     annotations: Sequence[Annotation], right: dict[str, tuple[str, str]], threshold: float
 ) -> tuple[Annotator, ...]:
     first: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
-    for one in annotations:
-        if one.tuple in right and one.best and one.worst:
-            first[one.annotator].setdefault(one.tuple, (one.best, one.worst))
+    for annotation in annotations:
+        if annotation.tuple in right and annotation.best and annotation.worst:
+            first[annotation.annotator].setdefault(
+                annotation.tuple, (annotation.best, annotation.worst)
+            )
     annotators = []
-    for name, answers in sorted(Counter(one.annotator for one in annotations).items()):
+    for name, answers in sorted(
+        Counter(annotation.annotator for annotation in annotations).items()
+    ):
         answered = first[name]
         hits = sum(answer == right[question] for question, answer in answered.items())
         passed = not answered or hits >= threshold * len(answered) - 1e-9
@@ -179,10 +183,12 @@ class Judgements:
     @classmethod
     def of(cls, tuples: Sequence[Tuple], answers: Iterable[Annotation]) -> "Judgements":
         """Return answers that `sort_answers` kept as arrays; the items are sorted by id."""
-        names = sorted({name for one in tuples for name in one.items})
+        names = sorted({name for question in tuples for name in question.items})
         numbers = {name: number for number, name in enumerate(names)}
-        rows = np.array([[numbers[name] for name in one.items] for one in tuples], dtype=np.int64)
-        places = {one.id: place for place, one in enumerate(tuples)}
+        rows = np.array(
+            [[numbers[name] for name in question.items] for question in tuples], dtype=np.int64
+        )
+        places = {question.id: place for place, question in enumerate(tuples)}
         table = [(places[a.tuple], numbers[a.best], numbers[a.worst]) for a in answers]
         asked, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
         return cls(tuple(names), rows, asked, best, worst)

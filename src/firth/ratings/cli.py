@@ -150,20 +150,20 @@ def score(
     def make() -> Any:
         return score_answers(*records, threshold=gold_threshold, splits=splits)
 
-    plain = [[asdict(one) for one in some] for some in records]
+    plain = [[asdict(record) for record in table] for table in records]
     inputs = {"answers": fingerprint_value(plain)}  # They may lie in a database.
     settings = {"threshold": gold_threshold, "splits": splits}
     _write("score", out, make, settings, inputs, force, as_json)
 
 
-def _parsed(kind: Any, options: list[str] | None, **given: object) -> Any:
+def _parsed(kind: Any, options: list[str] | None, **defaults: object) -> Any:
     """Return settings as given, changed by options `NAME=VALUE`; values are YAML."""
     from firth.run.settings import parse_section, read_options
 
     values, problems = read_options(options or [])
     if problems:
         raise ConfigError("--set", problems)
-    return parse_section(kind, given | values, "--set")
+    return parse_section(kind, defaults | values, "--set")
 
 
 def _write(

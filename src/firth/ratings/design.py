@@ -55,9 +55,9 @@ def count_tuples(items: int, factor: float) -> int:
 
 def pair_codes(tuples: Ints, items: int) -> Ints:
     """Return each pair of each tuple as smaller × items + larger, (tuples, size (size - 1) / 2)."""
-    one, two = np.triu_indices(tuples.shape[1], 1)
-    low = np.minimum(tuples[:, one], tuples[:, two])
-    codes: Ints = low * items + np.maximum(tuples[:, one], tuples[:, two])
+    first, second = np.triu_indices(tuples.shape[1], 1)
+    low = np.minimum(tuples[:, first], tuples[:, second])
+    codes: Ints = low * items + np.maximum(tuples[:, first], tuples[:, second])
     return codes
 
 
@@ -97,7 +97,11 @@ class Design:
     def write(self, folder: Path) -> None:
         """Write `tuples.csv`: `tuple`, `item1`, ..., `itemN`."""
         header = ("tuple", *(f"item{n + 1}" for n in range(self.balance["size"])))
-        write_table(folder / "tuples.csv", header, ((one.id, *one.items) for one in self.tuples))
+        write_table(
+            folder / "tuples.csv",
+            header,
+            ((question.id, *question.items) for question in self.tuples),
+        )
 
 
 # --- Making a design -----------------------------------------------------------------------------
@@ -168,18 +172,18 @@ class _Table:
         key = tuple(sorted(self.rows[row]))
         return self.keys[key] > 1 or any(self.met[pair] > cap for pair in combinations(key, 2))
 
-    def swap(self, row: int, place: int, other: int, there: int) -> bool:
+    def swap(self, row: int, place: int, other: int, target: int) -> bool:
         """Swap two items unless the cost rises; return whether it fell."""
-        one, two = self.rows[row], self.rows[other]
-        if row == other or two[there] in one or one[place] in two:
+        left, right = self.rows[row], self.rows[other]
+        if row == other or right[target] in left or left[place] in right:
             return False
         before = self.cost
         while True:  # The second turn swaps them back.
-            self._count(one, -1)
-            self._count(two, -1)
-            one[place], two[there] = two[there], one[place]
-            self._count(one, 1)
-            self._count(two, 1)
+            self._count(left, -1)
+            self._count(right, -1)
+            left[place], right[target] = right[target], left[place]
+            self._count(left, 1)
+            self._count(right, 1)
             if self.cost <= before:
                 return self.cost < before
 

@@ -232,7 +232,7 @@ class _Draw:
         for number, group in enumerate(self._groups.tolist()):
             members[group].append(number)
         names = np.unique(labels).tolist()
-        kinds = [(one, two) for one in names for two in names if one <= two]
+        kinds = [(first, second) for first in names for second in names if first <= second]
         shares = quotas(total, np.ones(len(kinds)), [total] * len(kinds)).tolist()
         left = dict(zip(kinds, shares, strict=True))
         pairs: dict[tuple[int, int], None] = {}
@@ -308,9 +308,9 @@ class _Draw:
             wanted = quotas(total - len(places), weights, [len(queue) for queue in queues])
         return np.array(sorted(places), np.int64)
 
-    def _use(self, one: int, two: int) -> bool:
+    def _use(self, first: int, second: int) -> bool:
         """Count a use of both sentences; return False where one has no use left."""
-        pair = [one, two]
+        pair = [first, second]
         is_free = bool((self._uses[pair] < self._settings.max_uses).all())
         self._uses[pair] += is_free
         return is_free

@@ -109,24 +109,26 @@ def read_tuples(path: Path, items: Collection[str] | None = None) -> list[Tuple]
             raise ValueError(f"no such item: {listed(strange)}")
         return Tuple(record["tuple"], members)
 
-    return _each(path, table, ("tuple",), question, lambda one: one.id)
+    return _each(path, table, ("tuple",), question, lambda read: read.id)
 
 
 def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
     """Read gold questions from a file with the columns `tuple`, `best` and `worst`."""
-    members = {one.id: one.items for one in tuples}
+    members = {question.id: question.items for question in tuples}
 
     def gold(record: Record, _: int) -> Gold:
-        one = Gold(record["tuple"], record["best"], record["worst"])
-        if one.tuple not in members:
-            raise ValueError(f"no such tuple: {one.tuple!r}")
-        if strange := [name for name in (one.best, one.worst) if name not in members[one.tuple]]:
-            raise ValueError(f"{strange[0]!r} is not in tuple {one.tuple!r}")
-        if one.best == one.worst:
-            raise ValueError(f"best and worst are the same item, {one.best!r}")
-        return one
+        answer = Gold(record["tuple"], record["best"], record["worst"])
+        if answer.tuple not in members:
+            raise ValueError(f"no such tuple: {answer.tuple!r}")
+        if strange := [
+            name for name in (answer.best, answer.worst) if name not in members[answer.tuple]
+        ]:
+            raise ValueError(f"{strange[0]!r} is not in tuple {answer.tuple!r}")
+        if answer.best == answer.worst:
+            raise ValueError(f"best and worst are the same item, {answer.best!r}")
+        return answer
 
-    return _each(path, read_table(path), ("tuple", "best", "worst"), gold, lambda one: one.tuple)
+    return _each(path, read_table(path), ("tuple", "best", "worst"), gold, lambda read: read.tuple)
 
 
 def read_annotations(path: Path) -> list[Annotation]:

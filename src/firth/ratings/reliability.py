@@ -135,17 +135,17 @@ def correlate_halves(judgements: Judgements, halves: Halves) -> tuple[Floats, Fl
         weights = np.ascontiguousarray((halves == half).T, dtype=np.float32)  # exact in 24 bits
         scores.append(to_scores((difference @ weights).T, (shown @ weights).T))
     judged = np.isfinite(scores[0]) & np.isfinite(scores[1])
-    scores = [np.where(judged, one, np.nan) for one in scores]
-    ranks = [rankdata(one, axis=1, nan_policy="omit") for one in scores]
+    scores = [np.where(judged, half, np.nan) for half in scores]
+    ranks = [rankdata(half, axis=1, nan_policy="omit") for half in scores]
     return _pearson(*ranks), _pearson(*scores)
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:
     """Return the correlation of each row of x with that of y, (rows,); both have the same NaN."""
-    there = np.isfinite(x)
-    n = there.sum(axis=1, keepdims=True)
+    known = np.isfinite(x)
+    n = known.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        x, y = (one - np.where(there, one, 0).sum(axis=1, keepdims=True) / n for one in (x, y))
-        x, y = (np.where(there, one, 0) for one in (x, y))
+        x, y = (side - np.where(known, side, 0).sum(axis=1, keepdims=True) / n for side in (x, y))
+        x, y = (np.where(known, side, 0) for side in (x, y))
         r = (x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     return np.where(n[:, 0] < 3, np.nan, r)

@@ -54,7 +54,7 @@ class Scores:
             "times_shown": float(self.shown[judged].mean()),
             "left_out": {str(why): n for why, n in self.answers.faults.items()},
             "annotators": len(self.answers.annotators),
-            "failed_annotators": [one.name for one in self.answers.failed],
+            "failed_annotators": [annotator.name for annotator in self.answers.failed],
             "interval_width": float(widths.mean()) if len(widths) else None,
             "reliability": self.reliability and asdict(self.reliability),
         }
@@ -100,7 +100,7 @@ class Scores:
                 for a in self.answers.annotators
             ),
         )
-        kept = ([getattr(one, name) for name in ANSWER] for one in self.answers.kept)
+        kept = ([getattr(annotation, name) for name in ANSWER] for annotation in self.answers.kept)
         write_table(folder / "annotations.csv", ANSWER, kept)
         write_table(
             folder / "left-out.csv",

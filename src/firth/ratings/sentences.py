@@ -175,8 +175,11 @@ class Bags:
     ) -> None:
         numbers: dict[str, int] = {}
         of = (replace or {}).get
-        bags = [sorted({numbers.setdefault(of(w, w), len(numbers)) for w in one}) for one in tokens]
-        self.lengths = np.array([len(one) for one in tokens], np.int64)
+        bags = [
+            sorted({numbers.setdefault(of(w, w), len(numbers)) for w in sentence})
+            for sentence in tokens
+        ]
+        self.lengths = np.array([len(sentence) for sentence in tokens], np.int64)
         """Number of words, repeated ones included, (n,)."""
         self._measure = measure
         flat = np.array([number for bag in bags for number in bag], np.int64)
@@ -235,7 +238,7 @@ def replacements(groups: Iterable[set[str]], frequencies: Mapping[str, int]) -> 
         for word in group & frequencies.keys():
             synonyms.setdefault(word, set()).update(group)
     best = {
-        word: min(several, key=lambda one: (-frequencies.get(one, 0), one))
+        word: min(several, key=lambda candidate: (-frequencies.get(candidate, 0), candidate))
         for word, several in synonyms.items()
     }
     return {word: other for word, other in best.items() if other != word}

@@ -158,11 +158,11 @@ class Store:
         """
         if len(gold) == len(tuples):
             raise InputError("all tuples are gold questions; expected others to ask about")
-        asked = {name for one in tuples for name in one.items}
+        asked = {name for question in tuples for name in question.items}
         items = sorted((item for item in items if item.id in asked), key=lambda item: item.id)
-        tuples, gold = list(tuples), sorted(gold, key=lambda one: one.tuple)
+        tuples, gold = list(tuples), sorted(gold, key=lambda answer: answer.tuple)
         random.Random(derive_seed(seed, "questionnaire")).shuffle(tuples)
-        plain = [[asdict(one) for one in some] for some in (items, tuples, gold)]
+        plain = [[asdict(record) for record in table] for table in (items, tuples, gold)]
         fingerprint = fingerprint_value(plain)
         claim_output(path, force=True)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -378,12 +378,12 @@ def _fill(
 ) -> None:
     for statement in filter(str.strip, _TABLES.split(";")):
         connection.execute(statement)
-    texts = ((one.id, json.dumps(one.texts)) for one in items)
+    texts = ((item.id, json.dumps(item.texts)) for item in items)
     connection.executemany("INSERT INTO items VALUES (?, ?)", texts)
-    right = {one.tuple: (one.best, one.worst) for one in gold}
+    right = {answer.tuple: (answer.best, answer.worst) for answer in gold}
     rows = (
-        (place, one.id, json.dumps(one.items), *right.get(one.id, (None, None)))
-        for place, one in enumerate(tuples, start=1)
+        (place, question.id, json.dumps(question.items), *right.get(question.id, (None, None)))
+        for place, question in enumerate(tuples, start=1)
     )
     connection.executemany("INSERT INTO tuples VALUES (?, ?, ?, ?, ?)", rows)
     values = [("schema", _SCHEMA), ("fingerprint", fingerprint)]
@@ -397,7 +397,7 @@ def _question(connection: Connection, place: int, number: int) -> Question:
         connection.execute("SELECT texts FROM items WHERE id = ?", (item,)).fetchone()["texts"]
         for item in items
     )
-    return Question(row["id"], number, items, tuple(tuple(json.loads(one)) for one in texts))
+    return Question(row["id"], number, items, tuple(tuple(json.loads(stored)) for stored in texts))
 
 
 def _is_stopped(connection: Connection, annotator: str) -> bool:

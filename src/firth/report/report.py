@@ -49,7 +49,9 @@ def gather(run: Run) -> dict[str, Any]:
         "thresholds": _thresholds(run),
         "query": query,
         "hits": [hit for hit in hits if hit.text != query][:_HITS],
-        "explanations": [each.top(5) for each in Scorer.open(run).explanations(pairs)],
+        "explanations": [
+            explanation.top(5) for explanation in Scorer.open(run).explanations(pairs)
+        ],
         "stages": status(run).stages,
         "settings": _changed_settings(run),
     }
@@ -74,10 +76,15 @@ def _bars(comparison: Comparison) -> list[dict[str, Any]]:
     kind = next(iter(comparison.questions))
     shown, ends = {}, {}
     for name, accuracies in comparison.accuracies.items():
-        one = accuracies[kind]
-        if one.value is not None:
-            low, high = (one.value if end is None else end for end in (one.low, one.high))
-            shown[name], ends[name] = str(one), {"low": low, "value": one.value, "high": high}
+        accuracy = accuracies[kind]
+        if accuracy.value is not None:
+            low, high = (
+                accuracy.value if end is None else end for end in (accuracy.low, accuracy.high)
+            )
+            shown[name], ends[name] = (
+                str(accuracy),
+                {"low": low, "value": accuracy.value, "high": high},
+            )
     first = min((at["low"] for at in ends.values()), default=0.0) - 1
     last = max((at["high"] for at in ends.values()), default=0.0) + 1
 

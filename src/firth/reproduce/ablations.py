@@ -64,7 +64,7 @@ class Rated:
         self, row: str, base: str, results: Mapping[str, Floats], figures: Mapping[str, float]
     ) -> Cell:
         """Return the figure of a row minus that of another on the same pairs, also as published."""
-        first, second = ((self.data.scores, results[one]) for one in (row, base))
+        first, second = ((self.data.scores, results[name]) for name in (row, base))
         value = measure_difference(Metric.SPEARMAN, first, second, seed=self.seed)
         known = {row, base} <= figures.keys()
         return Cell(row, CHANGE, value, round(figures[row] - figures[base], 2) if known else None)
@@ -211,8 +211,8 @@ def table6(request: Request) -> Findings:
         cells += fits.cells(row, kept, paper, size=size)
         before = [*results][-1:]
         results[row] = fits.similarities(kept, size=size)
-        cells += [rated.change(row, one, results, {}) for one in before]
-    short = np.mean([len(one) < sizes[-1] for pair in kept for one in pair])
+        cells += [rated.change(row, metric, results, {}) for metric in before]
+    short = np.mean([len(text) < sizes[-1] for pair in kept for text in pair])
     notes = [*_notes(request, sizes[-1]), "Change: minus the size before."]
     if short:
         notes.append(f"{100 * short:.0f} % of the sentences have fewer than {sizes[-1]} contexts.")
@@ -282,8 +282,8 @@ def table7(request: Request) -> Findings:
     usual = [str(size) for size in sorted(steps) if _FEWEST_PAIRS <= size < total] + [str(total)]
     cells = []
     for size in request.sizes(usual, total, min(_FEWEST_PAIRS, total)):
-        given = {"structure": "siamese", "pairs": size}
-        similarities, agreement = _surrogate(request, rated, given, f"table7/{size}")
+        variant = {"structure": "siamese", "pairs": size}
+        similarities, agreement = _surrogate(request, rated, variant, f"table7/{size}")
         cells.append(Cell(f"{size:,} pairs", STSB, rated.spearman(similarities)))
         cells.append(Cell(f"{size:,} pairs", "with Origin", agreement))
     cells += [*_published("table7", "pairs"), *rated.overlap(run)]
@@ -298,8 +298,8 @@ def structures(request: Request) -> Findings:
     if base == "static":  # Word vectors make no cross-encoder.
         base = "transformer"
     for row, structure in (("Siamese", "siamese"), ("cross-encoder", "cross-encoder")):
-        given, name = {"structure": structure, "base": base}, f"structure/{structure}"
-        results[row], agreement = _surrogate(request, rated, given, name)
+        variant, name = {"structure": structure, "base": base}, f"structure/{structure}"
+        results[row], agreement = _surrogate(request, rated, variant, name)
         cells.append(Cell(row, STSB, rated.spearman(results[row]), figures[row]))
         cells.append(Cell(row, "with Origin", agreement))
     cells.append(rated.change("cross-encoder", "Siamese", results, figures))
@@ -307,11 +307,11 @@ def structures(request: Request) -> Findings:
 
 
 def _surrogate(
-    request: Request, rated: Rated, given: Mapping[str, Any], name: str
+    request: Request, rated: Rated, variant: Mapping[str, Any], name: str
 ) -> tuple[Floats, float | None]:
     """Return the similarities of a Surrogate, and its rank correlation with Origin."""
     usual = request.run.wing("paper", PaperSettings).surrogate.model_dump()
-    settings = SurrogateSettings(**{**usual, **given})
+    settings = SurrogateSettings(**{**usual, **variant})
     stage = Stage(f"reproduce/{name}", 1, "torch", "firth reproduce table")
     train_surrogate(request.run, settings, stage)
     folder = request.run.folder(stage)

@@ -88,7 +88,7 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
     known = BASELINES[parts["name"]]
     named = Named(PREFIX + name, parts["name"], parts["source"] or "", parts["pool"] or "", run)
     if named.pool and named.pool not in known.pools:
-        takes = ", ".join(f"+{each}" for each in known.pools) or "no option"
+        takes = ", ".join(f"+{pool}" for pool in known.pools) or "no option"
         raise InputError(f"{named.title}: no option +{named.pool}. It takes {takes}")
     if named.source and not known.has_source:
         raise InputError(f"{named.title}: write {PREFIX}{named.name} without a source")
@@ -163,7 +163,7 @@ def build_baseline(
     """
     known = BASELINES.get(name)
     if known is None or known.learn is None:
-        trained = ", ".join(each for each, one in BASELINES.items() if one.learn)
+        trained = ", ".join(name for name, baseline in BASELINES.items() if baseline.learn)
         raise InputError(f"{name}: no baseline that is trained. Expected one of {trained}")
     chosen: Any = settings or run.wing("reproduce", ReproduceSettings).of(name)
     learn, title = known.learn, f"{name} ({chosen.dimensions}-d)"

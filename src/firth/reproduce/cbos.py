@@ -29,8 +29,8 @@ def table1(request: Request) -> Findings:
     for name in TRAINED:
         build_baseline(request.run, name)
         columns[name] = _by_subset(request.run.folder(stage_of(name)), data)
-    there = [key for key in figures if key in columns[TRAINED[0]]]
-    missing = [key for key in figures if key not in there]
+    present = [key for key in figures if key in columns[TRAINED[0]]]
+    missing = [key for key in figures if key not in present]
     notes += [f"Missing: {', '.join(missing)}."] if missing else []
 
     def add(row: str, keys: Sequence[str], paper: Mapping[str, float]) -> None:
@@ -40,7 +40,7 @@ def table1(request: Request) -> Findings:
             cells.append(Cell(row, name, value, paper[name]))
 
     for year, printed in published("cbos", "averages").items():
-        keys = [key for key in there if key.startswith(year)]
+        keys = [key for key in present if key.startswith(year)]
         means = _means(figures, [key for key in figures if key.startswith(year)])
         for key in keys:
             add(key, [key], figures[key])
@@ -52,7 +52,7 @@ def table1(request: Request) -> Findings:
             for name in SYSTEMS
             if abs(printed[name] - means[name]) > _ROUNDED
         ]
-    add(f"mean of {len(there)}", there, _means(figures, there))
+    add(f"mean of {len(present)}", present, _means(figures, present))
     return cells, [
         *notes,
         "The paper's systems learned from the Toronto Book Corpus. Skip-thought is not trained "

@@ -32,8 +32,8 @@ def list_tables(as_json: AsJson = False) -> None:
 
     tables = [[name, title] for name, (title, _) in TABLES.items()]
     baselines = [
-        [f"baseline:{name}{'@RUN' if one.has_run else ''}", one.summary]
-        for name, one in BASELINES.items()
+        [f"baseline:{name}{'@RUN' if baseline.has_run else ''}", baseline.summary]
+        for name, baseline in BASELINES.items()
     ]
     lines = [table([["table", "shows"], *tables]), "",
              table([["baseline", "scores by"], *baselines])]  # fmt: skip

@@ -60,14 +60,14 @@ def measure_features(
             chosen = [word for word, *marks in words if not kind or kind & {*marks}]
             means[text] = mean_vector(look_up, chosen)
         values = np.full(len(data.pairs), np.nan)
-        for place, (one, two) in enumerate(data.pairs):
-            if (a := means[one]) is not None and (b := means[two]) is not None:
+        for place, (left, right) in enumerate(data.pairs):
+            if (a := means[left]) is not None and (b := means[right]) is not None:
                 values[place] = a @ b
         return values
 
     def correlation(name: str, values: Floats) -> Estimate:
-        there, drawn = np.isfinite(values), bootstrap_seed(seed, "relatedness", name)
-        return measure(Metric.SPEARMAN, data.scores[there], values[there], seed=drawn)
+        defined, drawn = np.isfinite(values), bootstrap_seed(seed, "relatedness", name)
+        return measure(Metric.SPEARMAN, data.scores[defined], values[defined], seed=drawn)
 
     lines = {
         "Dice": correlation("Dice", Dice().similarities(data.pairs)),
@@ -77,7 +77,7 @@ def measure_features(
     tags = [tag for tag in TAGS if others[tag].n > MIN_SHARE * len(data.rows)]
     tags.sort(key=lambda tag: -(others[tag].value or 0.0))
     lines |= {tag: others[tag] for tag in tags}
-    return lines | {name: one for name, one in others.items() if name not in TAGS}
+    return lines | {name: line for name, line in others.items() if name not in TAGS}
 
 
 def mean_vector(look_up: LookUp, words: Sequence[str]) -> Floats | None:

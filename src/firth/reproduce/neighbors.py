@@ -53,8 +53,8 @@ def neighbors(documents: Ints, centers: Ints, k: int) -> tuple[Ints, npt.NDArray
     offsets = np.concatenate((np.arange(-k, 0), np.arange(1, k + 1)))
     around = centers[:, None] + offsets
     inside = np.clip(around, 0, len(documents) - 1)
-    there = (around == inside) & (documents[inside] == documents[centers][:, None])
-    return np.where(there, around, centers[:, None]), there
+    exists = (around == inside) & (documents[inside] == documents[centers][:, None])
+    return np.where(exists, around, centers[:, None]), exists
 
 
 def centers_of(documents: Ints) -> Ints:
@@ -73,8 +73,8 @@ def batches(
     rng = np.random.default_rng(derive_seed(seed, epoch))
     centers = rng.permutation(centers_of(documents))
     for first in range(0, len(centers), settings.batch):
-        some = centers[first : first + settings.batch]
-        yield some, rng.integers(len(documents), size=(len(some), settings.negatives))
+        chosen = centers[first : first + settings.batch]
+        yield chosen, rng.integers(len(documents), size=(len(chosen), settings.negatives))
 
 
 def compose(documents: Ints, centers: Ints, negatives: Ints, k: int, *, siamese: bool) -> Batch:
@@ -84,10 +84,10 @@ def compose(documents: Ints, centers: Ints, negatives: Ints, k: int, *, siamese:
     random sentences. Siamese CBOW: the anchor is the center, and its neighbors, equally probable,
     are to be found.
     """
-    near, there = neighbors(documents, centers, k)
+    near, exists = neighbors(documents, centers, k)
     center, alone = centers[:, None], np.ones((len(centers), 1), bool)
-    members, shares = (center, alone) if siamese else (near, there / np.float32(2 * k))
-    wanted, exist = (near, there) if siamese else (center, alone)
+    members, shares = (center, alone) if siamese else (near, exists / np.float32(2 * k))
+    wanted, exist = (near, exists) if siamese else (center, alone)
     candidates = np.column_stack((wanted, negatives))
     taking_part = np.column_stack((exist, np.ones(negatives.shape, bool)))
     targets = np.zeros(candidates.shape, np.float32)
@@ -105,7 +105,7 @@ def cross_entropy(vectors: Tensor, batch: Batch, *, cosine: bool) -> Tensor:
     anchors = (shares[:, :, None] * vectors[torch.from_numpy(batch.members)]).sum(dim=1)
     candidates = vectors[torch.from_numpy(batch.candidates)]
     if cosine:
-        anchors, candidates = (functional.normalize(one, dim=-1) for one in (anchors, candidates))
+        anchors, candidates = (functional.normalize(side, dim=-1) for side in (anchors, candidates))
     logits = (candidates @ anchors[:, :, None])[:, :, 0].masked_fill(closed, -1e9)
     return -(targets * functional.log_softmax(logits, dim=1)).sum()
 
@@ -156,8 +156,8 @@ def learn(
         Word vectors, (V, d), and the mean loss of each epoch.
     """
     cosine = name == SIAMESE_CBOW
-    each = len(centers_of(sentences.documents))
-    if not each:
+    per_epoch = len(centers_of(sentences.documents))
+    if not per_epoch:
         raise InputError(f"every document of the corpus has one sentence; {name} learns from two")
     rng = np.random.default_rng(derive_seed(seed, "vectors"))
     shape = len(sentences.vocabulary), settings.dimensions
@@ -167,7 +167,7 @@ def learn(
     with suppress(InputError, DamagedError):  # Without a whole checkpoint all is learned again.
         arrays, _ = read_arrays(checkpoint)
         vectors, squares, losses = arrays["vectors"], arrays["squares"], arrays["losses"].tolist()
-    total, seen = settings.epochs * each, len(losses) * each
+    total, seen = settings.epochs * per_epoch, len(losses) * per_epoch
     bar = Progress(total, f"Baseline {name}")
     with bar:
         bar.advance(seen)
@@ -181,7 +181,7 @@ def learn(
                 loss += step(vectors, squares, sentences, batch, rate, cosine=cosine)
                 seen += len(centers)
                 bar.advance(len(centers))
-            losses.append(loss / each)
+            losses.append(loss / per_epoch)
             arrays = {"vectors": vectors, "squares": squares, "losses": np.array(losses)}
             write_arrays(checkpoint, arrays)
     return vectors, losses

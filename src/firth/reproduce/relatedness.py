@@ -105,13 +105,17 @@ def table5(request: Request) -> Findings:
     for title, name in _HUB.items():
         models |= {f"{title} ({p})": f"baseline:{name}+{p}" for p in ("mean", "max", "cls")}
     if run is not None:
-        trained = [name for name, one in BASELINES.items() if one.learn and run.has(stage_of(name))]
+        trained = [
+            name
+            for name, baseline in BASELINES.items()
+            if baseline.learn and run.has(stage_of(name))
+        ]
         models |= {f"{name} of the run": f"baseline:{name}@{run.path}" for name in trained}
         models |= {"firth's scorer": str(run.path), **paper_models(run)}
     scorers, notes = opened(models)
     base, tuned = _tuned(request, data, notes)
     folds = list(make_folds(data, FOLDS, request.seed).values())
-    similarities = {name: one.similarities(data.pairs) for name, one in scorers.items()}
+    similarities = {name: scorer.similarities(data.pairs) for name, scorer in scorers.items()}
     if CROSS_VALIDATED in tuned:
         similarities[f"{base}, fine-tuned"] = tuned[CROSS_VALIDATED]
     shown = {
@@ -157,7 +161,7 @@ def bins(request: Request) -> Findings:
         raise InputError(f"{request.table}: no split of STSb is there. {notes[0]}")
     paper = published(_PAPER, "bins")
     figures = compare_in_bins(data, others, len(paper), seed=request.seed)
-    cells = [Cell(name, "Spearman", one, paper.get(name)) for name, one in figures.items()]
+    cells = [Cell(name, "Spearman", figure, paper.get(name)) for name, figure in figures.items()]
     shared = f"{figures[ALL].n} of {len(data.rows)} pairs are in STSb, too."
     return cells, [shared, "A pair without any similarity (0) is in no bin, as printed.", *notes]
 
@@ -202,8 +206,8 @@ def compare_in_bins(
     one = np.array([score for score, _ in known])
     two = np.array([float(np.mean(scores)) for _, scores in known])
     scales = [
-        TASKS[each.name].scale if each.name in TASKS else (each.scores.min(), each.scores.max())
-        for each in others
+        TASKS[rival.name].scale if rival.name in TASKS else (rival.scores.min(), rival.scores.max())
+        for rival in others
     ]
     edges = np.linspace(min(s[0] for s in scales), max(s[1] for s in scales), count + 1)
     masks = {ALL: np.full(len(two), True)}
@@ -228,7 +232,7 @@ def _tuned(
     are none.
     """
     found = paper_models(request.given) if request.given else {}
-    names = [one for one in found.values() if isinstance(one, str)]
+    names = [value for value in found.values() if isinstance(value, str)]
     base = (*request.settings.start, *names, "roberta-base")[0]
     name, pairs = "/".join(Path(base).parts[-2:]), request.settings.pairs
     plans: dict[str, dict[str, Any]] = {CROSS_VALIDATED: {"folds": FOLDS}}

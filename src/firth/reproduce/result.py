@@ -158,15 +158,15 @@ def loaded(request: Request, names: Sequence[str]) -> tuple[list[EvaluationSet],
 
     Where all are missing, it is an `InputError`.
     """
-    there, notes = [], []
+    loaded_sets, notes = [], []
     for name in names:
         try:
-            there.append(load_set(name, request.data_dir))
+            loaded_sets.append(load_set(name, request.data_dir))
         except FirthError as error:
             notes.append(f"Missing: {first_line(error)}.")
-    if not there:
+    if not loaded_sets:
         raise InputError(f"{request.table}: no set of the table is there. {notes[0]}")
-    return there, notes
+    return loaded_sets, notes
 
 
 def opened(models: Mapping[str, str | PairScorer]) -> tuple[dict[str, PairScorer], list[str]]:

@@ -125,24 +125,26 @@ def measured(
     `figures` are row → set → published figure; rows that are not measured are added. Sets that are
     missing become notes; where all are, it is an `InputError`.
     """
-    there, notes = loaded(request, sets)
-    notes += [f"{data.id}: {note}." for data in there for note in data.notes]
+    data_sets, notes = loaded(request, sets)
+    notes += [f"{data.id}: {note}." for data in data_sets for note in data.notes]
     if (sample := request.settings.sample) is not None:
-        there = [data.sampled(sample, request.seed) for data in there]
+        data_sets = [data.sampled(sample, request.seed) for data in data_sets]
     scorers, missing = opened(rows)
     cells = []
     for row in dict.fromkeys([*scorers, *figures]):
         paper, columns = figures.get(row, {}), []
-        for data in there:
+        for data in data_sets:
             value = None
             if row in scorers:
                 columns.append(data.columns(scorers[row].similarities(data.pairs)))
                 value = figure(data.metrics[0], columns[-1:], request.seed, data.id)
             cells.append(Cell(row, data.name, value, paper.get(data.name)))
-        if len(there) > 1:
-            mean = figure(there[0].metrics[0], columns, request.seed, _MEAN) if columns else None
-            known = [paper[data.name] for data in there if data.name in paper]
-            both = round(sum(known) / len(known), 2) if len(known) == len(there) else None
+        if len(data_sets) > 1:
+            mean = (
+                figure(data_sets[0].metrics[0], columns, request.seed, _MEAN) if columns else None
+            )
+            known = [paper[data.name] for data in data_sets if data.name in paper]
+            both = round(sum(known) / len(known), 2) if len(known) == len(data_sets) else None
             cells.append(Cell(row, _MEAN, mean, both))
     return cells, [*notes, *missing, _REMARK]
 
@@ -211,8 +213,8 @@ def _part(request: Request, size: int) -> Path:
         data = load_set(f"sts-b:{split}", request.data_dir)
         data = data.sampled(size, request.seed) if split == "train" else data
         for row in data.rows:
-            one, two = row.texts
-            rows.append({"sentence1": one, "sentence2": two, "score": row.score, "split": split})
+            left, right = row.texts
+            rows.append({"sentence1": left, "sentence2": right, "score": row.score, "split": split})
     write_rows(path, rows, force=True)
     return path
 

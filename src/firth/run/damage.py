@@ -25,7 +25,9 @@ def damage_of_opened() -> DamagedError | None:
         place: (read(), command) for place, (read, command) in _opened.items() if place.exists()
     }
     lines = [
-        damage_message(place, each, command) for place, (each, command) in damage.items() if each
+        damage_message(place, problems, command)
+        for place, (problems, command) in damage.items()
+        if problems
     ]
     return DamagedError("\n".join(lines)) if lines else None
 

@@ -44,13 +44,13 @@ def claim_output(path: str | Path, force: bool = False) -> None:
 
 def check_writable(folder: Path) -> None:
     """Raise `InputError` unless files can be made in `folder`, which may be missing itself."""
-    there = folder
-    while not os.path.lexists(there) and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise InputError(f"{there}: a file; expected a folder. Name another place")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{folder}: cannot be written: no permission to change {there}")
+    ancestor = folder
+    while not os.path.lexists(ancestor) and ancestor != ancestor.parent:
+        ancestor = ancestor.parent
+    if not ancestor.is_dir():
+        raise InputError(f"{ancestor}: a file; expected a folder. Name another place")
+    if not os.access(ancestor, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written: no permission to change {ancestor}")
 
 
 def write_file(
@@ -137,12 +137,12 @@ def write_folder(
             try:
                 finish_rename(place)
                 try:
-                    there = Manifest.read(place)
+                    present = Manifest.read(place)
                 except DamagedError as error:
                     raise InputError(f"{error}. Name another folder, or move the file") from error
-                if there and there.request != wanted.request and not force:
+                if present and present.request != wanted.request and not force:
                     raise InputError(
-                        f"{out}: holds another result of firth {there.stage}, of other settings "
+                        f"{out}: holds another result of firth {present.stage}, of other settings "
                         "or inputs. Name another folder, or replace it: --force"
                     )
                 return execute(place, wanted, filled)

@@ -148,17 +148,17 @@ class Run:
         if self.path.is_dir():
             remove_leftovers(self.path)
         self._settle(stage.name)
-        given = {**self.inputs(*reads), **(inputs or {})}
+        digests = {**self.inputs(*reads), **(inputs or {})}
         values = values_of(self.settings, settings)
-        wanted = Manifest.wanted(stage.name, stage.version, given, values)
+        wanted = Manifest.wanted(stage.name, stage.version, digests, values)
         final = self.path / stage.name
         is_settled = self._is_saved() and not beside(final, "stale").exists()
-        if is_settled and (there := up_to_date(final, wanted)):
-            return Outcome(there, reused=True)
+        if is_settled and (present := up_to_date(final, wanted)):
+            return Outcome(present, reused=True)
         self._claim()
         with self.locked():
-            for each in reads:
-                self._check(each, bytes_too=True)
+            for needed in reads:
+                self._check(needed, bytes_too=True)
             seen = _DeclaredRun(self, stage, reads, settings, inputs or {})
             outcome = execute(final, wanted, lambda workspace: fill(seen, workspace))
             self.save()

@@ -145,12 +145,12 @@ Fill = Callable[[Path], Mapping[str, Any]]
 def up_to_date(folder: Path, wanted: Manifest) -> Manifest | None:
     """Return the manifest in `folder` if it has the request of `wanted` and no byte is damaged."""
     try:
-        there = Manifest.read(folder)
+        present = Manifest.read(folder)
     except DamagedError:
         return None
-    if there is None or there.request != wanted.request:
+    if present is None or present.request != wanted.request:
         return None
-    return None if there.damage(folder, bytes_too=True) else there
+    return None if present.damage(folder, bytes_too=True) else present
 
 
 def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
@@ -161,10 +161,10 @@ def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
     """
     workspace, stale = beside(final, "work"), beside(final, "stale")
     finish_rename(final)
-    if there := up_to_date(final, wanted):
+    if present := up_to_date(final, wanted):
         _discard(workspace)
         _discard(stale)
-        return Outcome(there, reused=True)
+        return Outcome(present, reused=True)
     claim(final)
     if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
         note(f"{final} is damaged ({'; '.join(damage)}). It is built again.")
@@ -264,10 +264,10 @@ def claim(final: Path) -> None:
     if not final.is_dir():
         return
     try:
-        there = Manifest.read(final)
+        present = Manifest.read(final)
     except DamagedError as error:
         raise InputError(f"{error}. Delete {final} if no file in it is yours") from error
-    own = {*there.outputs, MANIFEST} if there else set()
+    own = {*present.outputs, MANIFEST} if present else set()
     if foreign := [name for name in files_in(final) if name not in own]:
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
         raise InputError(

@@ -116,7 +116,9 @@ def tune_language_model(
     `scaled` is the same model, standardized.
     """
     settings = run.wing("adapt", AdaptSettings)
-    mean, deviation = (torch.from_numpy(one).float() for one in (scaled.mean, scaled.deviation))
+    mean, deviation = (
+        torch.from_numpy(statistic).float() for statistic in (scaled.mean, scaled.deviation)
+    )
 
     def vectors(texts: Sequence[str], max_tokens: int) -> Tensor:
         states = encoder.last_states(encoder.tokens(texts, max_tokens)).float().cpu()
@@ -189,7 +191,7 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         if questions:
             seed = run.settings.seed
             kept, decisions = choose(answers, reference, seed=seed)
-            reasons = {one: each.reason for one, each in decisions.items()}
+            reasons = {candidate: decision.reason for candidate, decision in decisions.items()}
             comparison = compare_answers(answers, reference, seed)
         if history and not kept.startswith(TUNED):
             part.load_state_dict(load_file(start))
@@ -204,7 +206,7 @@ def _fill(run: Run, name: str, workspace: Path) -> Mapping[str, Any]:
         "history": history,
     }
     lines = [comparison.table() if comparison else "There are no label-free questions."]
-    lines += [f"{one}: {reason}." for one, reason in reasons.items()]
+    lines += [f"{candidate}: {reason}." for candidate, reason in reasons.items()]
     report["lines"] = [*lines, f"Kept: {kept}."]
     title = f"{shown} (its licence holds), adapted to documents with firth: {kept}"
     save_trained(workspace, model, title, report)
@@ -331,10 +333,10 @@ def tune(
         texts = [*batch[0], *batch[1]]
         parts = settings.micro_batches
         units = in_parts(lambda rows: vectors(texts[rows], settings.max_tokens), len(texts), parts)
-        one, two = units[: len(batch[0])], units[len(batch[0]) :]
-        logits, right = one @ two.T / settings.temperature, torch.arange(len(one))
-        there, back = (functional.cross_entropy(each, right) for each in (logits, logits.T))
-        return (there + back) / 2
+        first, second = units[: len(batch[0])], units[len(batch[0]) :]
+        logits, right = first @ second.T / settings.temperature, torch.arange(len(first))
+        forth, back = (functional.cross_entropy(scores, right) for scores in (logits, logits.T))
+        return (forth + back) / 2
 
     schedule = Schedule(
         steps=settings.steps,

@@ -63,8 +63,8 @@ def distill(
         ConfigError: A setting is out of range.
         InputError: Base or teacher cannot be opened, or the student needs no training.
     """
-    given = {"base": base, "teacher": teacher, "epochs": epochs}
-    changes = {name: value for name, value in given.items() if value is not None}
+    named = {"base": base, "teacher": teacher, "epochs": epochs}
+    changes = {name: value for name, value in named.items() if value is not None}
     opened = Run.open(run).changed({"distill": changes})
     settings = opened.wing("distill", DistillSettings)
     if Plan.of(settings).epochs == 0:

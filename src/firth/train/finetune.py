@@ -130,7 +130,7 @@ def finetune(
     recipe = recipe_for(parts[TRAIN], objective, epochs, learning_rate, seed)
     check(parts, recipe)
     test = parts.get(TEST)
-    fingerprints = {name: one.fingerprint for name, one in parts.items()}
+    fingerprints = {name: part.fingerprint for name, part in parts.items()}
 
     def fill(workspace: Path) -> Mapping[str, Any]:
         model = open_sentence_transformer(str(encoder))
@@ -140,8 +140,8 @@ def finetune(
             "encoder": shown_name(encoder),
             "recipe": asdict(recipe),
             "data": {
-                name: {"name": one.name, "rows": len(one.rows), "metric": one.metrics[0].value}
-                for name, one in parts.items()
+                name: {"name": part.name, "rows": len(part.rows), "metric": part.metrics[0].value}
+                for name, part in parts.items()
             },
             "learned": learned,
             "test": {},
@@ -209,8 +209,8 @@ def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> tuple[Pa
         elif drawn := divided(train, derive_seed(seed, "finetune", part), part):
             train, others[part] = drawn
             notes.append(f"A tenth of the rows was drawn at random for {part}.")
-    for part, one in others.items():
-        before, train = len(train.rows), train.without(one)
+    for part, rows in others.items():
+        before, train = len(train.rows), train.without(rows)
         if gone := before - len(train.rows):
             notes.append(f"{gone:,} rows were not learned from: their texts are in {part}.")
     if len(others) == 2:
@@ -292,7 +292,7 @@ def fit(
         def loss_of_rows(rows: list[int]) -> Tensor:
             read = [model.preprocess([column[row] for row in rows]) for column in columns]
             wanted = None if labels is None else torch.tensor([labels[row] for row in rows])
-            features = [on_device(one, where) for one in read]
+            features = [on_device(features_of, where) for features_of in read]
             value: Tensor = loss(features, None if wanted is None else wanted.to(where))
             return value
 
@@ -463,15 +463,22 @@ def figure_rows(figures: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """Return lines of a table: name of a figure, start, fine-tuned, difference."""
     rows = [["", "start", "fine-tuned", "difference"]]
     for name, by_model in figures.items():
-        one = {which: Estimate(**values) for which, values in by_model.items()}
-        rows.append([name, str(one["start"]), str(one["fine-tuned"]), one["difference"].signed])
+        estimates = {which: Estimate(**values) for which, values in by_model.items()}
+        rows.append(
+            [
+                name,
+                str(estimates["start"]),
+                str(estimates["fine-tuned"]),
+                estimates["difference"].signed,
+            ]
+        )
     return rows
 
 
 def lines_of(report: Mapping[str, Any]) -> list[str]:
     """Return what a report says, for the screen and the card."""
     learned, recipe = report["learned"], report["recipe"]
-    sizes = ", ".join(f"{one['rows']:,} {part}" for part, one in report["data"].items())
+    sizes = ", ".join(f"{part_of['rows']:,} {part}" for part, part_of in report["data"].items())
     lines = [
         f"{report['encoder']}: {recipe['kind']}, objective {recipe['objective']}, rows: {sizes}.",
         f"{recipe['epochs']} epochs in batches of {recipe['batch']}, peak learning rate "
@@ -481,6 +488,6 @@ def lines_of(report: Mapping[str, Any]) -> list[str]:
     if DEV not in report["data"]:
         lines[-1] = lines[-1].replace("the best of dev", "the last, because there is no dev")
     if report["test"]:
-        named = {f"test {metric}": one for metric, one in report["test"].items()}
+        named = {f"test {metric}": figure for metric, figure in report["test"].items()}
         lines.append(table(figure_rows(named)))
     return [*lines, *report["notes"]]

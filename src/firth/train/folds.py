@@ -78,8 +78,8 @@ def cross_validate(
     if not tests:
         raise InputError(f"{data}: all values of {leave_out} are equal, so none can be left out")
     parts = {name: parts_of_fold(whole, rows, name, seed) for name, rows in tests.items()}
-    for one in parts.values():
-        check(one, recipe)
+    for fold in parts.values():
+        check(fold, recipe)
     scheme = f"one {leave_out} left out at a time" if leave_out else f"{len(tests)} folds"
     settings = {"recipe": asdict(recipe), "data": whole.fingerprint, "scheme": scheme}
 
@@ -93,7 +93,7 @@ def cross_validate(
             # The rows of a set are sorted by their content, and so are those of a part of it.
             places = np.concatenate([tests[name] + side * n for side in range(len(before) // n)])
             after[places] = similarities(model, chosen_rows(whole, tests[name]))
-            sizes = {which: len(one.rows) for which, one in part.items()}
+            sizes = {which: len(data.rows) for which, data in part.items()}
             learned[name] = {**sizes, "step": result["step"], "steps": result["steps"]}
         scopes = {"mean of folds": list(tests.values()), "all rows": [np.arange(n)]}
         figures = {

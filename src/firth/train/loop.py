@@ -191,8 +191,8 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
         for mine in vectors.values():  # The mean of all gradients is taken later.
             mine.register_hook(lambda slope: slope * processes())
         where = next(iter(vectors.values())).device
-        every = gather_object([(part, one.detach().cpu()) for part, one in vectors.items()])
-        vectors = {part: one.to(where) for part, one in every} | vectors
+        every = gather_object([(part, tensor.detach().cpu()) for part, tensor in vectors.items()])
+        vectors = {part: tensor.to(where) for part, tensor in every} | vectors
     return torch.cat([vectors[part] for part in range(parts)])
 
 
@@ -251,7 +251,7 @@ def resume(
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: object = None) -> None:
     """Write tensors, and a value that JSON can hold, as safetensors."""
-    plain = {name: each.detach().cpu().contiguous() for name, each in tensors.items()}
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with write_atomically(path) as partial:
         save_file(plain, partial, metadata={"format": "pt", "state": json.dumps(state)})
 

@@ -76,7 +76,7 @@ class SimilarityMatrix:
         self._student, self._source, self._parts = student, teacher, micro_batches
         self.seed = seed
         self.teacher, numbers = teacher.name, teacher.parts()
-        self.sizes = {split: len(some) for split, some in numbers.items()}
+        self.sizes = {split: len(rows) for split, rows in numbers.items()}
         self._held = {
             split: HeldOut(teacher, numbers[split], derive_seed(seed, split)) for split in HELD_OUT
         }
@@ -90,10 +90,10 @@ class SimilarityMatrix:
         self.batches = Batches(train[groups], batch, derive_seed(seed, "order"))
         self._head: nn.Module = nn.Identity()
         if known is not None:
-            some = train[:_FITTED]
-            states = student.encode([teacher.texts[n] for n in some.tolist()])
-            if states.shape[1] != known[some].shape[1]:
-                self._head = linear_fit(states, known[some])
+            fitted = train[:_FITTED]
+            states = student.encode([teacher.texts[n] for n in fitted.tolist()])
+            if states.shape[1] != known[fitted].shape[1]:
+                self._head = linear_fit(states, known[fitted])
         self.module = nn.ModuleList([student.module, self._head])
 
     def loss(self, chosen: Ints) -> Tensor:
@@ -115,7 +115,7 @@ class SimilarityMatrix:
 
     def figures(self) -> Figures:
         """Return the agreement with the teacher on dev and test."""
-        return {split: one.figures(self._student) for split, one in self._held.items()}
+        return {split: held_out.figures(self._student) for split, held_out in self._held.items()}
 
 
 class HeldOut:
@@ -132,13 +132,13 @@ class HeldOut:
         both = np.stack((np.repeat(np.arange(n), nearest.shape[1]), nearest.ravel()))
         near, upper = np.unique(np.sort(both, axis=0), axis=1), np.stack(np.triu_indices(n, 1))
         size = min(near.shape[1], upper.shape[1])
-        some = np.random.default_rng(seed).choice(upper.shape[1], size, replace=False)
-        one, two = np.concatenate((near, upper[:, np.sort(some)]), axis=1)
+        sample = np.random.default_rng(seed).choice(upper.shape[1], size, replace=False)
+        left, right = np.concatenate((near, upper[:, np.sort(sample)]), axis=1)
         every, self._near = similar[tuple(upper)], near.shape[1]
         self.mean, self.deviation = float(every.mean()), max(float(every.std()), 1e-9)
-        self._scores = similar[one, two]
+        self._scores = similar[left, right]
         self._pairs = [
-            (texts[a], texts[b]) for a, b in zip(one.tolist(), two.tolist(), strict=True)
+            (texts[a], texts[b]) for a, b in zip(left.tolist(), right.tolist(), strict=True)
         ]
 
     def figures(self, student: BiEncoder) -> dict[str, dict[str, Any]]:
@@ -147,10 +147,10 @@ class HeldOut:
         kinds = {ALL: slice(None), NEAR: slice(self._near), RANDOM: slice(self._near, None)}
         return {
             kind: {
-                "n": len(self._scores[some]),
-                "spearman": rank_correlation(cosines[some], self._scores[some]),
+                "n": len(self._scores[rows]),
+                "spearman": rank_correlation(cosines[rows], self._scores[rows]),
             }
-            for kind, some in kinds.items()
+            for kind, rows in kinds.items()
         }
 
 
@@ -164,8 +164,8 @@ def listwise(vectors: Tensor, similarities: Tensor) -> Tensor:
         units = functional.normalize(vectors.float(), dim=1)
         itself = torch.eye(len(units), dtype=torch.bool, device=units.device)
         student, teacher = (
-            functional.log_softmax((each / TEMPERATURE).masked_fill(itself, -1e9), dim=1)
-            for each in (units @ units.T, similarities)
+            functional.log_softmax((scores / TEMPERATURE).masked_fill(itself, -1e9), dim=1)
+            for scores in (units @ units.T, similarities)
         )
         return functional.kl_div(student, teacher, log_target=True, reduction="batchmean")
 
@@ -203,10 +203,10 @@ def near_groups(vectors: Singles, size: int, seed: int) -> Ints:
 def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
     """Return the linear map of the least squared error, slightly shrunk: (n, d) to (n, e)."""
     mean, center = states.mean(axis=0), wanted.mean(axis=0)
-    one, two = (states - mean).astype(np.float64), (wanted - center).astype(np.float64)
-    squares = one.T @ one
+    inputs, targets = (states - mean).astype(np.float64), (wanted - center).astype(np.float64)
+    squares = inputs.T @ inputs
     ridge = _RIDGE * max(float(np.trace(squares)) / len(squares), 1e-12) * np.eye(len(squares))
-    weight = np.linalg.solve(squares + ridge, one.T @ two)
+    weight = np.linalg.solve(squares + ridge, inputs.T @ targets)
     fitted = nn.Linear(states.shape[1], wanted.shape[1])
     with torch.no_grad():
         fitted.weight.copy_(torch.from_numpy(weight.T))
@@ -214,7 +214,7 @@ def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
     return fitted
 
 
-def rank_correlation(one: Floats, two: Floats) -> float | None:
+def rank_correlation(first: Floats, second: Floats) -> float | None:
     """Return Spearman's correlation, to six decimals; None where it is undefined."""
-    value = measure(Metric.SPEARMAN, one, two, seed=0, resamples=0).value
+    value = measure(Metric.SPEARMAN, first, second, seed=0, resamples=0).value
     return None if value is None else round(value / 100, 6)

@@ -107,8 +107,8 @@ class BiEncoder:
 
     def scores(self, pairs: Sequence[TextPair]) -> Tensor:
         """Return the cosines of pairs with gradients, (n,)."""
-        one, two = (self.vectors(list(side)) for side in zip(*pairs, strict=True))
-        return functional.cosine_similarity(one, two)
+        left, right = (self.vectors(list(side)) for side in zip(*pairs, strict=True))
+        return functional.cosine_similarity(left, right)
 
 
 def on_device(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:

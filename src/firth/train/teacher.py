@@ -77,11 +77,11 @@ class Teacher:
         vectors: Singles = np.concatenate([*units])
         rows = {text: row for row, text in enumerate(texts)}
 
-        def read(some: Sequence[str]) -> Singles:
-            return vectors[[rows[text] for text in some]]
+        def read(texts: Sequence[str]) -> Singles:
+            return vectors[[rows[text] for text in texts]]
 
-        def cosines(some: Sequence[str]) -> Floats:
-            units = read(some).astype(np.float64)
+        def cosines(texts: Sequence[str]) -> Floats:
+            units = read(texts).astype(np.float64)
             return units @ units.T
 
         if source is None:
