@@ -258,6 +258,11 @@ def test_a_run_is_built_over_an_object(tmp_path: Path) -> None:
     assert again.search(texts[0], mode="dense", top=1)[0].text == texts[0]
     again.add([{"id": "new", "text": "The zeppelin crossed the field slowly."}])
     assert again.search("zeppelin", top=1)[0].document == "new"
+    rounded = Hashed(lambda v: v + 1e-3)
+    assert AdaptedEncoder(rounded).fingerprint != AdaptedEncoder(given).fingerprint
+    assert firth.load(tmp_path / "kb", encoder=rounded).similarity(A, B) == pytest.approx(
+        score, abs=0.01
+    )
     turned = Hashed(lambda v: np.roll(v, 1, axis=1))
     with pytest.raises(InputError, match="another encoder than object:Hashed"):
         firth.load(tmp_path / "kb", encoder=turned)
@@ -342,5 +347,11 @@ def test_processes_leave_an_object_in_this_one(tmp_path: Path) -> None:
 
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(Local())
-    documents, run = toy_documents(20), tmp_path / "kb"
-    firth.build(documents, run, encoder=Local(), executor=Processes(2), settings=TOY_SETTINGS)
+    file = tmp_path / "docs.jsonl"
+    file.write_text("".join(json.dumps(document) + "\n" for document in toy_documents(20)))
+    processes = Processes(2)
+    model = firth.build(
+        file, tmp_path / "kb", encoder=Local(), executor=processes, settings=TOY_SETTINGS
+    )
+    assert model.run.settings.corpus.inputs == (str(file),)
+    assert model.similarity(A, A) == 1
