@@ -239,7 +239,7 @@ def test_an_address_where_nothing_listens(service: Service, waits: list[float]) 
 def test_a_run_over_a_service(service: Service, tmp_path: Path) -> None:
     """It is contacted for texts only; what was asked is known to the next process."""
     run = tmp_path / "kb"
-    model = firth.build(toy_documents(20), run, encoder=service.name, **TOY_SETTINGS)
+    model = firth.build(toy_documents(20), run, encoder=service.name, settings=TOY_SETTINGS)
     score = model.similarity(A, B)
     assert len(service.texts) == len(set(service.texts)) > 100
     asked = len(service.texts)
