@@ -1,14 +1,36 @@
 """What a corpus says about words: shrinkage, rarity, and the vectors that they scale."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from firth.encoders.words import WORDS, BagEncoder, WordSpace, build_words
+from firth.corpus.numbered import WordSentences
+from firth.encoders import words as module
+from firth.encoders.words import (
+    WORDS,
+    BagEncoder,
+    Pairs,
+    RowAdam,
+    WordSpace,
+    batched,
+    build_words,
+    contrast,
+    halved,
+    learn,
+)
+from firth.run.console import listening
+from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.run.settings import WordSettings
 from firth.text.stems import Idf
+from firth.text.types import Floats, Singles
 
 COUNTS = {"ship": 50, "sail": 10, "storm": 1, "the": 399}
 VECTORS = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], np.float32)
@@ -68,3 +90,201 @@ def test_the_stage_learns_from_the_corpus(words_run: Run) -> None:
     ship, storm, cow = learned.directions(["ship", "storm", "cow"])
     assert ship @ storm > ship @ cow
     assert outcome.manifest.summary["neighbors"] > 100
+
+
+# --- Learning ------------------------------------------------------------------------------------
+
+
+def sentences_of(sizes: list[int], lengths: list[int] | None = None) -> WordSentences:
+    """Return documents of so many sentences; sentence i is the word i, so many times."""
+    n = sum(sizes)
+    repeated = lengths or [1] * n
+    return WordSentences(
+        vocabulary=tuple(map(str, range(n))),
+        counts=np.array(repeated, np.int64),
+        pieces=np.repeat(np.arange(n, dtype=np.int32), repeated),
+        bounds=np.cumsum([0, *repeated]),
+        documents=np.repeat(np.arange(len(sizes)), sizes),
+        sources=np.zeros(len(sizes), np.int32),
+    )
+
+
+def random_sentences(count: int = 300, words: int = 60) -> WordSentences:
+    """Return one document in which neighboring sentences share a subject."""
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(3, 9, count)
+    subjects = np.repeat(rng.integers(0, 6, count // 5), 5)
+    pieces = [rng.integers(10 * s, 10 * s + 10, n) for s, n in zip(subjects, lengths, strict=True)]
+    flat = np.concatenate(pieces).astype(np.int32)
+    return WordSentences(
+        vocabulary=tuple(map(str, range(words))),
+        counts=np.bincount(flat, minlength=words),
+        pieces=flat,
+        bounds=np.concatenate(([0], np.cumsum(lengths))),
+        documents=np.repeat(np.arange(count // 5), 5),
+        sources=np.repeat([0, 1], count // 10).astype(np.int32),
+    )
+
+
+# --- The loss ----------------------------------------------------------------------------------
+
+
+def plain_loss(rows: Floats, sentences: list[list[int]], temperature: float) -> float:
+    """-log of exp(cos/t) of the pair's second sentence over the sum over all second sentences."""
+    sums = np.array([sum(rows[p, -1] * rows[p, :-1] for p in each) for each in sentences])
+    units = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    n = len(units) // 2
+    odds = np.exp(units[:n] @ units[n:].T / temperature)
+    return float(np.mean([-np.log(odds[i, i] / odds[i].sum()) for i in range(n)]))
+
+
+def test_the_loss_and_its_gradient_are_those_of_the_definition() -> None:
+    """Weights included; a word may be in a sentence twice."""
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((7, 5)).astype(np.float32)
+    sentences = [[0, 1, 1], [2, 3], [4], [5, 0], [6, 2, 1], [3]]
+    bounds = np.cumsum([0, *map(len, sentences)])
+    runs = np.concatenate(sentences).astype(np.int64), bounds.astype(np.int64)
+    loss, gradient = contrast(rows, runs, 0.3)
+    exact = rows.astype(np.float64)
+    assert loss == pytest.approx(plain_loss(exact, sentences, 0.3), rel=1e-5)
+    expected = np.zeros_like(exact)
+    for place in np.ndindex(exact.shape):
+        step = np.zeros_like(exact)
+        step[place] = 1e-5
+        up, down = (plain_loss(exact + sign * step, sentences, 0.3) for sign in (1, -1))
+        expected[place] = (up - down) / 2e-5
+    np.testing.assert_allclose(gradient, expected, atol=1e-4)
+
+
+def dense_adam(table: Floats, gradients: list[Floats], rates: Floats) -> Floats:
+    """Adam as published; a row without a gradient has a gradient of zero."""
+    first, second = np.zeros_like(table), np.zeros_like(table)
+    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        move = (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-15)
+        table = table - rate * move
+    return table
+
+
+@given(st.lists(st.sets(st.integers(0, 5), min_size=1), min_size=1, max_size=30))
+def test_rows_that_wait_end_as_in_adam(touched: list[set[int]]) -> None:
+    """Whatever rows a step touches, and wherever the training is interrupted."""
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((6, 2))
+    rates = 0.1 * rng.random(len(touched))
+    gradients, sparse = [], []
+    for rows in touched:
+        dense = np.zeros_like(table)
+        dense[sorted(rows)] = rng.standard_normal((len(rows), 2))
+        gradients.append(dense)
+        sparse.append((np.array(sorted(rows)), dense[sorted(rows)].astype(np.float32)))
+    adam = RowAdam(table.astype(np.float32), rates)
+    for number, (rows_of_step, gradient) in enumerate(sparse):
+        before = adam.take(rows_of_step)
+        expected = dense_adam(table, gradients[:number], rates[:number])[rows_of_step]
+        np.testing.assert_allclose(before, expected, atol=1e-4)
+        adam.update(gradient)
+    adam.settle()
+    np.testing.assert_allclose(adam.tables[0], dense_adam(table, gradients, rates), atol=1e-4)
+
+
+# --- The pairs ---------------------------------------------------------------------------------
+
+
+def test_pairs_are_neighbors_and_an_epoch_has_each_once() -> None:
+    sizes = [9, 1, 30, 2, 40]
+    sentences = sentences_of(sizes)
+    pairs = Pairs(sentences, 7, 3)
+    assert len(pairs) == pairs.neighbors == sum(sizes) - len(sizes)
+    seen: list[int] = []
+    for step in range(pairs.steps):
+        (firsts, begins), (seconds, _) = pairs(step)
+        assert begins.tolist() == list(range(7))
+        assert (seconds == firsts + 1).all()
+        assert (sentences.documents[firsts] == sentences.documents[seconds]).all()
+        seen += firsts.tolist()
+    assert len(seen) == len(set(seen)) == len(pairs) // 7 * 7
+    assert pairs(pairs.steps)[0][0].tolist() != pairs(0)[0][0].tolist(), "another order each epoch"
+
+
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=20))
+def test_halves_are_all_words_and_differ_by_one_at_most(lengths: list[int]) -> None:
+    pieces, begins = np.arange(sum(lengths)), np.cumsum([0, *lengths[:-1]])
+    both = halved(pieces, begins, np.random.default_rng(3))
+    one, two = (np.split(words, starts[1:]) for words, starts in both)
+    for number, length in enumerate(lengths):
+        assert 0 <= len(two[number]) - len(one[number]) <= 1
+        together = sorted(np.concatenate((one[number], two[number])).tolist())
+        assert together == list(range(begins[number], begins[number] + length))
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=12), st.data())
+def test_pairs_are_all_neighbors_and_lonely_sentences(
+    sizes: list[int], data: st.DataObject
+) -> None:
+    """By hand; sentences of one word that are alone give no pair."""
+    n = sum(sizes)
+    lengths = data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    sentences = sentences_of(sizes, lengths)
+    homes = sentences.documents.tolist()
+    with_next = [i for i, (a, b) in enumerate(pairwise(homes)) if a == b]
+    lonely = [i for i in range(n) if homes.count(homes[i]) == 1 and lengths[i] > 1]
+    pairs = Pairs(sentences, 4, 3)
+    few = len(with_next) < 0.25 * n
+    assert pairs._pairs.tolist() == with_next + ([n + i for i in lonely] if few else [])
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 9))
+def test_a_batch_has_one_source_as_far_as_it_goes(sources: list[int], size: int) -> None:
+    """Every pair at most once; only remainders share a batch."""
+    numbers, source_of = 7 + np.arange(len(sources)), np.array(sources)
+    found = batched(numbers, source_of, size, np.random.default_rng(3))
+    assert found.shape == (len(sources) // size, size)
+    assert len(np.unique(found)) == found.size
+    mixed = sum(len({sources[pair - 7] for pair in batch}) > 1 for batch in found.tolist())
+    assert mixed <= sum(sources.count(k) % size for k in set(sources)) // size
+
+
+# --- The training ------------------------------------------------------------------------------
+
+SMALL = WordSettings(dimensions=8, batch=16, epochs=3)
+
+
+def learned(scratch: Path, settings: WordSettings = SMALL) -> Singles:
+    weights = np.linspace(1, 2, 60).astype(np.float32)
+    return learn(random_sentences(), weights, settings, 1, scratch, "Test")[0]
+
+
+@contextmanager
+def stopped_at(step: int) -> Iterator[None]:
+    """Stop the training inside the block after so many steps."""
+
+    def listen(_: str, done: float, total: float | None) -> None:
+        if done >= step:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError), listening(listen):
+        yield
+
+
+@pytest.mark.parametrize("step", [3, 12])
+def test_a_stopped_training_ends_with_the_same_bytes(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first checkpoint and after one."""
+    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 5)
+    whole = learned(tmp_path / "whole")
+    with stopped_at(step):
+        learned(tmp_path / "stopped")
+    assert (tmp_path / "stopped" / "checkpoint.safetensors").is_file() == (step > 5)
+    assert learned(tmp_path / "stopped").tobytes() == whole.tobytes()
+
+
+def test_too_little_text_and_a_rate_too_high_are_named(tmp_path: Path) -> None:
+    weights = np.ones(2, np.float32)
+    with pytest.raises(InputError, match="got 1 pairs of neighboring sentences"):
+        learn(sentences_of([2]), weights, SMALL, 1, tmp_path / "little", "Words")
+    with pytest.raises(InputError, match=r"Lower words\.learning_rate, which is 1e\+30"):
+        learned(tmp_path / "high", WordSettings(dimensions=8, batch=16, learning_rate=1e30))
