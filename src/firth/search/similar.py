@@ -34,10 +34,10 @@ def similar_pairs(read: Callable[[Ints], Singles], n: int, threshold: float, see
     for rows, columns in progress(_tiles(read, n, seed), "Comparing sentences"):
         across = read(columns).T
         for top in range(0, len(rows), _TILE):
-            some = rows[top : top + _TILE]
-            scores = read(some) @ across
+            tile = rows[top : top + _TILE]
+            scores = read(tile) @ across
             i, j = np.nonzero(scores >= kept.threshold)
-            kept.add(some[i], columns[j], scores[i, j])
+            kept.add(tile[i], columns[j], scores[i, j])
     return kept.pairs()
 
 
@@ -75,12 +75,14 @@ class _Kept:
         self._parts: list[tuple[Ints, Ints, Singles]] = []
         self._held = 0
 
-    def add(self, one: Ints, two: Ints, scores: Singles) -> None:
-        differ = one != two
+    def add(self, first: Ints, second: Ints, scores: Singles) -> None:
+        differ = first != second
         if differ.any():
-            one, two = one[differ], two[differ]
-            self._parts.append((np.minimum(one, two), np.maximum(one, two), scores[differ]))
-            self._held += len(one)
+            first, second = first[differ], second[differ]
+            self._parts.append(
+                (np.minimum(first, second), np.maximum(first, second), scores[differ])
+            )
+            self._held += len(first)
         if self._held > 2 * LIMIT:
             self._narrow()
 

@@ -62,8 +62,8 @@ class Pairs:
 
     def renumbered(self, numbers: Ints) -> "Pairs":
         """Return the same pairs where item i has the number `numbers[i]`."""
-        one, two = numbers[self.left], numbers[self.right]
-        left, right = np.minimum(one, two), np.maximum(one, two)
+        first, second = numbers[self.left], numbers[self.right]
+        left, right = np.minimum(first, second), np.maximum(first, second)
         order = np.lexsort((right, left))
         return replace(self, left=left[order], right=right[order], scores=self.scores[order])
 
@@ -72,9 +72,9 @@ class Pairs:
         return replace(self, left=self.left[kept], right=self.right[kept], scores=self.scores[kept])
 
 
-def are_near(one: Sequence[str], two: Sequence[str]) -> bool:
+def are_near(left: Sequence[str], right: Sequence[str]) -> bool:
     """Return whether two texts, as words of their normal form, are near copies."""
-    bigrams = set(pairwise(one)), set(pairwise(two))
+    bigrams = set(pairwise(left)), set(pairwise(right))
     return len(bigrams[0] & bigrams[1]) >= NEAR * len(bigrams[0] | bigrams[1]) - _SLACK > 0
 
 
@@ -155,12 +155,12 @@ class WordTable:
             likely = (i < j) & (small >= NEAR * large - _SLACK)
             i, j = i[likely], j[likely]
             for at in range(0, len(i), _VERIFIED):
-                one, two = i[at : at + _VERIFIED], j[at : at + _VERIFIED]
-                shared = np.asarray(bigrams[one].multiply(bigrams[two]).sum(axis=1)).ravel()
-                jaccard = shared / np.maximum(sizes[one] + sizes[two] - shared, 1)
+                rows, columns = i[at : at + _VERIFIED], j[at : at + _VERIFIED]
+                shared = np.asarray(bigrams[rows].multiply(bigrams[columns]).sum(axis=1)).ravel()
+                jaccard = shared / np.maximum(sizes[rows] + sizes[columns] - shared, 1)
                 near = jaccard >= NEAR - _SLACK
-                left.append(one[near])
-                right.append(two[near])
+                left.append(rows[near])
+                right.append(columns[near])
                 scores.append(jaccard[near])
             start = stop
         i, j, s = (np.concatenate([np.empty(0), *parts]) for parts in (left, right, scores))

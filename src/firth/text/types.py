@@ -57,7 +57,7 @@ class CosineScorer:
 def numbered(pairs: Sequence[TextPair]) -> tuple[list[str], list[int], list[int]]:
     """Return the distinct texts in order, and the number of each pair's first and second text."""
     index = {text: i for i, text in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
-    return list(index), [index[one] for one, _ in pairs], [index[two] for _, two in pairs]
+    return list(index), [index[left] for left, _ in pairs], [index[right] for _, right in pairs]
 
 
 def checked(pairs: Sequence[TextPair]) -> Sequence[TextPair]:
