@@ -46,7 +46,7 @@ def hashed(texts: Sequence[str], size: int = 24) -> np.ndarray[Any, Any]:
 class Hashed:
     """An encoder of a user: nothing but a class with `encode`."""
 
-    def __init__(self, change: Callable[[Any], Any] = lambda vectors: vectors) -> None:
+    def __init__(self, change: Callable[[Any], Any] = np.asarray) -> None:
         self.change, self.asked = change, 0
 
     def encode(self, texts: Sequence[str]) -> Any:
@@ -263,6 +263,9 @@ def test_a_run_is_built_over_an_object(tmp_path: Path) -> None:
     assert firth.load(tmp_path / "kb", encoder=rounded).similarity(A, B) == pytest.approx(
         score, abs=0.01
     )
+    copied = pickle.loads(pickle.dumps(again))
+    assert copied.similarity(A, B) == score
+    assert copied.search("zeppelin", top=1)[0].document == "new"
     turned = Hashed(lambda v: np.roll(v, 1, axis=1))
     with pytest.raises(InputError, match="another encoder than object:Hashed"):
         firth.load(tmp_path / "kb", encoder=turned)

@@ -101,6 +101,10 @@ class FoundEncoder:
     files: PretrainedFiles | None = None
     passed: AdaptedEncoder | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle what it was found by: a kind may hold functions that cannot be pickled."""
+        return find_encoder, (self.passed or self.name,)
+
     @cached_property
     def fingerprint(self) -> str:
         """What changes when the encoder does."""
