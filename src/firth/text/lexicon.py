@@ -1,0 +1,98 @@
+"""What a language says without words of meaning: numerals, negations, opposites, days and months.
+
+Each language has a file in `languages/`. Days and months are those of the Unicode CLDR; the rest was
+written for firth. A language without a file still has digits, names, slots and the order of words.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+from firth.text.words import stemmer_of, stems
+
+_FOLDER = "languages"
+_LONG = 5
+"""Letters from which the name of a day or month cannot be another word; shorter ones need a number
+next to them."""
+_OTHER_WORDS = frozenset({"march", "marche", "mardi", "venus"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexicon:
+    """The word lists of a language.
+
+    Attributes:
+        numerals: Word → its value, from two on.
+        scales: Word → the factor that it is, such as 1,000.
+        negations: Words that negate a sentence.
+        negation_pattern: What negates inside words or without spaces, or None.
+        denials: Stems of words that negate what follows them, such as *refuse*.
+        calendar: Name of a day or month → its kind and number, such as `month 10`.
+        opposites: Stem → stems of its opposites, in both directions.
+        same: Word → a number that words of one meaning share.
+    """
+
+    language: str
+    numerals: Mapping[str, int] = field(default_factory=dict)
+    scales: Mapping[str, int] = field(default_factory=dict)
+    negations: frozenset[str] = frozenset()
+    negation_pattern: re.Pattern[str] | None = None
+    denials: frozenset[str] = frozenset()
+    calendar: Mapping[str, str] = field(default_factory=dict)
+    opposites: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    same: Mapping[str, int] = field(default_factory=dict)
+
+    def is_date(self, word: str, beside_number: bool) -> bool:
+        """Return whether a lower-case word names a day or a month where it stands."""
+        if word not in self.calendar:
+            return False
+        return beside_number or (len(word) >= _LONG and word not in _OTHER_WORDS)
+
+
+@cache
+def lexicon_of(language: str) -> Lexicon:
+    """Return the word lists of a language (ISO 639-1); empty ones where it has no file."""
+    file = resources.files(__package__).joinpath(_FOLDER, f"{language}.json")
+    if not language.isalpha() or not file.is_file():
+        return Lexicon(language=language)
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    stemmer = stemmer_of(language)
+    patterns = stored["negation_patterns"]
+    calendar = {
+        name: f"{kind} {number}"
+        for kind in ("days", "months")
+        for number, names in enumerate(stored[kind], start=1)
+        for name in names
+    }
+    return Lexicon(
+        language=language,
+        numerals=stored["numerals"],
+        scales=stored["scales"],
+        negations=frozenset(stored["negations"]),
+        negation_pattern=re.compile("|".join(patterns), re.IGNORECASE) if patterns else None,
+        denials=frozenset(stems(stored.get("denials", []), stemmer)),
+        calendar=calendar,
+        opposites=_both_ways(stored["opposites"], stemmer),
+        same={word: n for n, words in enumerate(stored["same"], start=1) for word in words},
+    )
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Return the codes of the languages that have a file, sorted."""
+    folder = resources.files(__package__).joinpath(_FOLDER)
+    return tuple(sorted(file.name.removesuffix(".json") for file in folder.iterdir()))
+
+
+def _both_ways(listed: Mapping[str, Sequence[str]], stemmer: str) -> dict[str, frozenset[str]]:
+    table: dict[str, set[str]] = {}
+    for word, others in listed.items():
+        (stem, *against) = stems([word, *others], stemmer)
+        for other in against:
+            if other != stem:
+                table.setdefault(stem, set()).add(other)
+                table.setdefault(other, set()).add(stem)
+    return {stem: frozenset(others) for stem, others in table.items()}
