@@ -5,6 +5,7 @@
     >>> model.similarity("A ship sailed.", "A boat left.")  # doctest: +SKIP
 
 - `build(documents, run)` learns from documents and returns a `Model`; `load(run)` opens one.
+- `differences(a, b)` says what two texts differ in that matters.
 - `open_scorer(name)` opens what scores pairs of texts: a run, an encoder, or a baseline.
 - `evaluate(scorers, tasks)` measures the correlation with human ratings, with intervals.
 - `compare_models(scorers, run)` compares models on a run's held-out documents, without labels.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from firth.evaluation.compare import compare_models
     from firth.evaluation.evaluate import evaluate
     from firth.model import Model, build, load, open_scorer
+    from firth.text.differences import differences
     from firth.train.adapt import adapt
     from firth.train.distill import distill
     from firth.train.finetune import finetune
@@ -27,14 +29,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Model", "__version__", "adapt", "build", "compare_models", "cross_validate", "distill",
-    "evaluate", "finetune", "load", "open_scorer",
+    "Model", "__version__", "adapt", "build", "compare_models", "cross_validate", "differences",
+    "distill", "evaluate", "finetune", "load", "open_scorer",
 ]  # fmt: skip
 
 _HOMES = {
     "firth.model": ("Model", "build", "load", "open_scorer"),
     "firth.evaluation.compare": ("compare_models",),
     "firth.evaluation.evaluate": ("evaluate",),
+    "firth.text.differences": ("differences",),
     "firth.train.adapt": ("adapt",),
     "firth.train.distill": ("distill",),
     "firth.train.finetune": ("finetune",),

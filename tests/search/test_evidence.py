@@ -10,15 +10,23 @@ from firth.text.near import Kind
     ("a", "b", "differ"),
     [
         ("He saw 10 ships.", "He saw ten ships.", ()),
-        ("He saw 10 ships.", "He saw 11 ships.", ("numbers (10, 11)",)),
+        ("He saw 10 ships.", "He saw 11 ships.", ("number: 10 / 11",)),
         ("He saw 10 ships.", "He saw ships.", ()),
-        ("It cost $1.8 billion.", "It cost $8.1 billion.", ("numbers (1.8, 8.1)",)),
+        (
+            "It cost $1.8 billion.",
+            "It cost $8.1 billion.",
+            ("number: $1.8 billion / $8.1 billion",),
+        ),
         ("We met an American.", "We met Americans.", ()),
-        ("It will improve.", "It will not improve.", ("negation (not)",)),
-        ("We met in Bath.", "We met in York.", ("names (bath, york)",)),
-        ("Trade will improve.", "Trade worsens.", ("opposites (improve, worsens)",)),
+        ("It will improve.", "It will not improve.", ("negation: – / not",)),  # noqa: RUF001
+        ("We met in Bath.", "We met in York.", ("name: Bath / York",)),
+        ("Trade will improve.", "Trade worsens.", ("opposite: improve / worsens",)),
         ("Prices rise.", "Costs rise.", ()),
-        ("England beat France.", "France beat England.", ("the order of the words",)),
+        (
+            "England beat France.",
+            "France beat England.",
+            ("order: England France / France England",),
+        ),
         ("Well, it rained.", "It rained well.", ()),
     ],
 )
@@ -42,8 +50,8 @@ def test_kinds_of_pairs() -> None:
 def test_german_nouns_are_no_names() -> None:
     """A capital says nothing in German."""
     pair = "Wir sahen das Boot.", "Wir sahen das Schiff."
-    assert Reader("de").differing(*pair) == ()
-    assert Reader("en").differing(*pair) != ()
+    assert not any(reason.startswith("name") for reason in Reader("de").differing(*pair))
+    assert Reader("en").differing(*pair) == ("name: Boot / Schiff",)
 
 
 def test_evidence_has_shared_words_and_clauses() -> None:

@@ -26,8 +26,8 @@ app = typer.Typer(
 _COMMANDS = {
     "Documents": (build.build, build.add, build.remove, build.status, build.verify),
     "Search and compare": (
-        search.search, query.similarity, query.explain, search.duplicates, search.find_reuse,
-        search.compare_documents, query.encode, build.serve, build.report,
+        search.search, query.similarity, query.explain, query.differences, search.duplicates,
+        search.find_reuse, search.compare_documents, query.encode, build.serve, build.report,
     ),
     "Measure": (
         evaluate.evaluate, evaluate.compare_models, evaluate.compare_results, evaluate.calibrate,

@@ -1,4 +1,4 @@
-"""Commands that answer about texts: `similarity`, `explain`, `encode`."""
+"""Commands that answer about texts: `similarity`, `explain`, `differences`, `encode`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -92,6 +92,42 @@ def explain(
         values = [explanation.as_dict() for explanation in explanations]
         plain = values if pairs_file else values[0]
         show(plain, as_json, "\n\n".join(map(str, explanations)))
+
+
+def differences(
+    text1: First = None,
+    text2: Second = None,
+    pairs_file: PairsFile = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="ISO 639-1 code. By default recognized.")
+    ] = None,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what two texts, or the pairs of a file, differ in that matters. It needs no run.
+
+    Numbers, dates, names, negations, opposites, the filling of one slot, and the order of words.
+    """
+    from firth.run.outputs import claim_output, write_rows
+    from firth.text.differences import differences as find_differences
+
+    if out is not None:
+        claim_output(out, force)
+    found = [find_differences(*pair, language) for pair in _pairs(text1, text2, pairs_file)]
+    if out is not None:
+        rows = [
+            {"sentence1": each.a, "sentence2": each.b, "differ": bool(each), "why": each.text}
+            for each in found
+        ]
+        write_rows(out, rows, force)
+        say(f"{out}: {len(rows):,} pairs, {sum(map(bool, found)):,} differ in what matters")
+        return
+    values = [each.as_dict() for each in found]
+    lines = [each.text for each in found]
+    if pairs_file:
+        lines = [f"{each.text}\t{each.a}\t{each.b}" for each in found]
+    show(values if pairs_file else values[0], as_json, lines)
 
 
 def encode(

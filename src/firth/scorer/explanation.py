@@ -8,13 +8,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from firth.scorer import render
+from firth.text.differences import Differences, differences
 from firth.text.marks import Mark
 from firth.text.types import Floats
-from firth.text.words import joined, words
+from firth.text.words import joined
 
 TOPICS, WORDS, CONTEXTS, EQUAL = "topics", "words", "contexts", "equal"
 """Names of parts: topics of the corpus, aligned words, contexts one by one, and the equality of
@@ -180,6 +182,7 @@ class Explanation:
         word_matches: Aligned words, the heaviest first; stop words are left out.
         words1, words2: Distinct words of each text, in order.
         contexts: Corpus sentences that both texts resemble, or that add most to the score.
+        language: ISO 639-1 code of the texts; "" where it is to be recognized.
     """
 
     text1: str
@@ -192,6 +195,7 @@ class Explanation:
     words2: tuple[Word, ...] = ()
     contexts: tuple[ContextShare, ...] = ()
     knowledge: Knowledge = Knowledge.BOTH
+    language: str = ""
 
     def __repr__(self) -> str:
         """Return the score and the beginnings of both texts."""
@@ -242,29 +246,15 @@ class Explanation:
         unknown = (w.text for w in (*self.words1, *self.words2) if not w.known)
         return tuple(joined(dict.fromkeys(unknown)))
 
+    @cached_property
+    def differences(self) -> Differences:
+        """What the texts differ in, by their words."""
+        return differences(self.text1, self.text2, self.language or None)
+
     @property
     def cautions(self) -> tuple[str, ...]:
         """Differences that turn the meaning though they change few words."""
-
-        def only(mark: Mark) -> tuple[list[str], list[str]]:
-            return self._words(lambda word: word.mark is mark and not word.matched)
-
-        cautions = [
-            f"only sentence {side} is negated ({', '.join(some)})"
-            for side, some in enumerate(only(Mark.NEGATION), start=1)
-            if some
-        ]
-        cautions += _differing("numbers", only(Mark.NUMBER))
-        cautions += _differing("names", only(Mark.NAME))
-        said1, said2 = words(self.text1), words(self.text2)
-        if said1 != said2 and sorted(said1) == sorted(said2):
-            cautions.append("the texts have the same words in another order")
-        else:
-            first, second = self._orders_of_names()
-            if list(map(str.lower, first)) != list(map(str.lower, second)):
-                orders = f"{', '.join(first)} vs. {', '.join(second)}"
-                cautions.append(f"the names are in another order ({orders})")
-        return tuple(cautions)
+        return tuple(map(str, self.differences.mattering))
 
     def top(self, count: int) -> "Explanation":
         """Return the explanation with at most `count` topics, word matches and contexts."""
@@ -311,12 +301,6 @@ class Explanation:
                     rows.append(Row(part, item.text, item.contribution, (*notes, item.document)))
         return rows
 
-    def _orders_of_names(self) -> tuple[list[str], list[str]]:
-        """Return the names that both texts have, in the order of each."""
-        named = {w.text.lower() for w in (*self.words1, *self.words2) if w.mark is Mark.NAME}
-        one, two = ({word.text.lower() for word in side} for side in (self.words1, self.words2))
-        return self._words(lambda word: word.text.lower() in named & one & two)
-
     def _words(self, chosen: Callable[[Word], bool]) -> tuple[list[str], list[str]]:
         """Return the chosen words of each text."""
         one, two = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
@@ -357,13 +341,3 @@ def parts_of(
 
 def _scaled(items: tuple[_Share, ...], weight: float) -> tuple[_Share, ...]:
     return tuple(replace(item, contribution=weight * item.contribution) for item in items)
-
-
-def _differing(kind: str, sides: tuple[list[str], list[str]]) -> list[str]:
-    """Return what to say about numbers or names that only one text has."""
-    first, second = (", ".join(side) for side in sides)
-    if first and second:
-        return [f"{kind} differ ({first} vs. {second})"]
-    if first or second:
-        return [f"only sentence {1 if first else 2} has {kind} ({first or second})"]
-    return []

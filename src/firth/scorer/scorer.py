@@ -31,6 +31,7 @@ from firth.scorer.explanation import TOPICS, Explanation, Part, parts_of
 from firth.scorer.explanation import WORDS as WORDS_PART
 from firth.scorer.matches import WordReader
 from firth.text.types import Floats, TextPair, checked
+from firth.text.words import UNKNOWN
 
 COMPONENTS = "firth.components"
 """Entry-point group: name of a component → a function from a run to it. The function may have an
@@ -223,6 +224,7 @@ class Scorer:
             words2=words2,
             contexts=contexts,
             knowledge=knowledge,
+            language="" if self._space.idf.language == UNKNOWN else self._space.idf.language,
         )
 
     def _mean(self, parts: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:

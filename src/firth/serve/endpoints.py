@@ -20,6 +20,7 @@ from firth.run.run import Run
 from firth.scorer import render
 from firth.serve import schemas
 from firth.serve.worker import Problem
+from firth.text.differences import differences as find_differences
 from firth.text.types import CosineScorer, Singles, TextPair
 from firth.text.words import words
 
@@ -154,6 +155,11 @@ def describe_run(model: Model, _: schemas.Nothing) -> Plain:
     }
 
 
+def differences(_: Model, request: schemas.DifferencesRequest) -> Plain:
+    """Return what two texts differ in, each with its places in both."""
+    return find_differences(request.text1, request.text2, request.language).as_dict()
+
+
 def check(model: Model, _: schemas.Nothing) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
     comparison = _comparison(model.path)
@@ -223,6 +229,13 @@ ENDPOINTS = (
         summary="The evidence behind a score",
         request=schemas.ExplainRequest,
         answer=explain,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/differences",
+        summary="What two texts differ in that matters",
+        request=schemas.DifferencesRequest,
+        answer=differences,
     ),
     Endpoint(
         method="POST",

@@ -61,6 +61,19 @@ class SimilarityRequest(Request):
         return sum(len(one) * len(two) + 100 * (len(one) + len(two)) for one, two in self.pairs)
 
 
+class DifferencesRequest(Request):
+    """Two texts, and their language where it is known."""
+
+    text1: Text
+    text2: Text
+    language: Annotated[str, Field(max_length=8)] | None = None
+
+    @property
+    def cost(self) -> int:
+        """Words are aligned."""
+        return len(self.text1) * len(self.text2)
+
+
 class ExplainRequest(Request):
     """Two texts."""
 

@@ -1,11 +1,11 @@
 """What two texts differ in that matters, though they share most of their words.
 
 Vectors hardly see a number, a negation, a name, an opposite, or who did what to whom. Texts are
-aligned word by word, and each difference becomes an item with its words in both texts. What only one
-text adds is listed, too, but contradicts nothing.
+aligned word by word, and each difference becomes an item with its words in both texts. What only
+one text adds is listed, too, but contradicts nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -26,8 +26,27 @@ _SLOT = 3
 _FRAME = 0.6
 """Share of the words of meaning that texts with one slot have in common, at least."""
 _SPELLED_ALIKE = 0.75
+_JOINED_UP = ("ja", "ko", "zh")
+"""Languages whose words stand inside longer ones, or without spaces."""
 _PREFIXES = frozenset({"un", "in", "im", "ir", "il", "dis", "non", "mis", "anti"})
-_PREPOSITIONS = frozenset("about against at by for from in into of on over to under with".split())
+_PREPOSITIONS = frozenset(
+    [
+        "about",
+        "against",
+        "at",
+        "by",
+        "for",
+        "from",
+        "in",
+        "into",
+        "of",
+        "on",
+        "over",
+        "to",
+        "under",
+        "with",
+    ]
+)
 _BY = frozenset({"by", "von", "durch", "par", "por", "da", "door", "av", "af"})
 """Words before who acts, in a passive."""
 
@@ -77,7 +96,7 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Differences(Sequence[Difference]):
-    """The differences of two texts, those that matter first; it is true where any of them matters."""
+    """The differences of two texts, those that matter first; true where any of them matters."""
 
     a: str
     b: str
@@ -139,11 +158,8 @@ class Differences(Sequence[Difference]):
     def _repr_html_(self) -> str:
         """Return both texts with their differences marked, for a notebook."""
         sides = (
-            marked(text, [span for item in self.mattering for span in spans(item)])
-            for text, spans in (
-                (self.a, lambda item: item.spans_a),
-                (self.b, lambda item: item.spans_b),
-            )
+            marked(self.a, [span for item in self.mattering for span in item.spans_a]),
+            marked(self.b, [span for item in self.mattering for span in item.spans_b]),
         )
         return f"<p>{escape(self.text)}</p>" + "".join(f"<p>{side}</p>" for side in sides)
 
@@ -221,6 +237,8 @@ def _items(
         *_opposites(only, lexicon),
         *_names(segments, only, lexicon),
     ]
+    if len(found) == 2 and _cancel(*found):
+        return
     yield from found
     if not found:
         slot = list(_slot(segments, one, two, language))
@@ -259,9 +277,9 @@ def _only(tokens: Sequence[Token], others: Sequence[str]) -> list[Token]:
 
 
 def _item(kind: DifferenceType, one: Sequence[Token], two: Sequence[Token]) -> Difference:
-    sides = (tuple((token.start, token.end) for token in side) for side in (one, two))
-    texts = (" ".join(token.text for token in side) for side in (one, two))
-    return Difference(kind, *texts, *sides)
+    spans = [tuple((token.start, token.end) for token in side) for side in (one, two)]
+    texts = [" ".join(token.text for token in side) for side in (one, two)]
+    return Difference(kind, texts[0], texts[1], spans[0], spans[1])
 
 
 def _values(only: tuple[list[Token], list[Token]], kind: str) -> Iterator[Difference]:
@@ -282,12 +300,14 @@ def _negation(
     for segment in segments:
         for side in (0, 1):
             for token in segment[side]:
-                if token.kind == "word" and _negates(token, lexicon):
+                if token.kind == "word" and _negates(token, (a, b)[side], lexicon):
                     cues[side].append(token)
     spans: list[tuple[tuple[int, int], ...]] = [(), ()]
     if lexicon.negation_pattern is not None and lexicon.language != "en":
         for side, text in enumerate((a, b)):
             spans[side] = tuple(m.span() for m in lexicon.negation_pattern.finditer(text))
+            inside = {place for span in spans[side] for place in range(*span)}
+            cues[side][:] = [token for token in cues[side] if token.start not in inside]
     counts = [len(cues[side]) + len(spans[side]) for side in (0, 1)]
     if counts[0] % 2 != counts[1] % 2:
         item = _item(DifferenceType.NEGATION, *cues)
@@ -300,17 +320,31 @@ def _negation(
         )
 
 
-def _negates(token: Token, lexicon: Lexicon) -> bool:
-    if token.lower == "no" and not token.start:
+def _negates(token: Token, text: str, lexicon: Lexicon) -> bool:
+    if token.lower == "no" and text[token.end : token.end + 1] == ",":
         return False  # An answer, such as "no, it is late".
     if token.lower in lexicon.negations or token.key in lexicon.denials:
         return True
-    return lexicon.language == "en" and token.lower.endswith("nt") and token.text[-2:-1] in "'\u2019"
+    return (
+        lexicon.language == "en" and token.lower.endswith("nt") and token.text[-2:-1] in "'\u2019"
+    )
+
+
+def _cancel(negation: Difference, opposite: Difference) -> bool:
+    """Return whether a negated word and its opposite say the same: *not allowed*, *forbidden*."""
+    kinds = negation.type, opposite.type
+    if kinds != (DifferenceType.NEGATION, DifferenceType.OPPOSITE):
+        return False
+    sides = (negation.spans_a, opposite.spans_a), (negation.spans_b, opposite.spans_b)
+    return any(0 < word[0] - end <= 2 for cues, words in sides for _, end in cues for word in words)
 
 
 def _opposites(only: tuple[list[Token], list[Token]], lexicon: Lexicon) -> Iterator[Difference]:
     """Yield pairs of opposites: of the list, or of which one negates the other by its form."""
     if not (only[0] and only[1]):
+        return
+    if lexicon.language in _JOINED_UP:
+        yield from _inside(only, lexicon)
         return
     roots = {token.key: token for token in only[1]}
     for token in only[0]:
@@ -321,6 +355,20 @@ def _opposites(only: tuple[list[Token], list[Token]], lexicon: Lexicon) -> Itera
             met = [other for other in only[1] if _negated_form(lower, other.lower)]
         if met:
             yield _item(DifferenceType.OPPOSITE, [token], met[:1])
+
+
+def _inside(only: tuple[list[Token], list[Token]], lexicon: Lexicon) -> Iterator[Difference]:
+    """Yield opposites that are parts of longer words, or of texts without spaces."""
+    joined = ["".join(token.lower for token in side) for side in only]
+    for word, others in lexicon.opposites.items():
+        for other in sorted(others):
+            if word in joined[0] and other in joined[1] and word not in joined[1]:
+                chosen = (
+                    [token for token in side if set(token.lower) & set(part)]
+                    for side, part in zip(only, (word, other), strict=True)
+                )
+                yield _item(DifferenceType.OPPOSITE, *chosen)
+                return
 
 
 def _negated_form(one: str, two: str) -> bool:
@@ -401,7 +449,11 @@ def _slot(
     if min(meaning[0] - len(first), meaning[1] - len(second)) < max(2, _FRAME * max(meaning)):
         return
     joined = ["".join(token.lower for token in side) for side in (first, second)]
-    if _same_word(*joined, lexicon_of(language)) or joined[0] in joined[1] or joined[1] in joined[0]:
+    if (
+        _same_word(*joined, lexicon_of(language))
+        or joined[0] in joined[1]
+        or joined[1] in joined[0]
+    ):
         return
     if not stop or _decides(segments, one, two, first, second, stop):
         yield _item(DifferenceType.REPLACED, first, second)
@@ -424,7 +476,9 @@ def _decides(
         (side.index(filling[0]), side.index(filling[-1]))
         for side, filling in ((one, first), (two, second))
     ]
-    before = [side[at - 1].lower if at else "" for side, (at, _) in zip((one, two), places, strict=True)]
+    before = [
+        side[at - 1].lower if at else "" for side, (at, _) in zip((one, two), places, strict=True)
+    ]
     after = [
         side[at + 1] if at + 1 < len(side) else None
         for side, (_, at) in zip((one, two), places, strict=True)
@@ -437,10 +491,7 @@ def _decides(
 
 
 def _order(
-    one: Sequence[Token],
-    two: Sequence[Token],
-    keys: tuple[list[str], list[str]],
-    language: str,
+    one: Sequence[Token], two: Sequence[Token], keys: tuple[list[str], list[str]], language: str
 ) -> Iterator[Difference]:
     """Yield words that swapped places, where texts have the same words of meaning."""
     stop = _stop_words(language)
@@ -452,21 +503,17 @@ def _order(
         return
     if len({bool(_BY & {t.lower for t in side}) for side in (one, two)}) > 1:
         return  # A passive in one of them turns who acts.
-    matcher = SequenceMatcher(None, *names, autojunk=False)
-    moved = [(i1, i2) for tag, i1, i2, _, _ in matcher.get_opcodes() if tag in ("delete", "replace")]
-    count = sum(i2 - i1 for i1, i2 in moved)
-    # One run that moved is an adverb, a list or a phrase; two that changed places are another thing.
-    gone = {names[0][i] for i1, i2 in moved for i in range(i1, i2)}
-    kept = len(names[0]) - count
+    matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
+    moved = [code[1:3] for code in matcher.get_opcodes() if code[0] in ("delete", "replace")]
+    count = sum(end - start for start, end in moved)
+    gone = {names[0][place] for start, end in moved for place in range(start, end)}
+    # One short run that moved is an adverb or a phrase; two words that changed places are not.
     if len(moved) < 2 and count * 2 < len(names[0]):
         return
-    if kept and len(gone) < 2 and len(names[0]) > 3:
+    if len(gone) < 2 and len(names[0]) > 3:
         return
-    yield _item(
-        DifferenceType.ORDER,
-        [t for t in sides[0] if t.key in gone] or sides[0],
-        [t for t in sides[1] if t.key in gone] or sides[1],
-    )
+    turned = [n for n, (x, y) in enumerate(zip(*names, strict=True)) if x != y]
+    yield _item(DifferenceType.ORDER, *([side[n] for n in turned] for side in sides))
 
 
 def _clauses(segments: Sequence[Segment], language: str) -> Iterator[Difference]:

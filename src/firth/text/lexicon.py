@@ -1,7 +1,8 @@
 """What a language says without words of meaning: numerals, negations, opposites, days and months.
 
-Each language has a file in `languages/`. Days and months are those of the Unicode CLDR; the rest was
-written for firth. A language without a file still has digits, names, slots and the order of words.
+Each language has a file in `languages/`. Days and months are those of the Unicode CLDR; the rest
+was written for firth. A language without a file still has digits, names, slots and the order of
+words.
 """
 
 import json
@@ -11,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
-from firth.text.words import stemmer_of, stems
+from firth.text.words import stemmer_of, stems, words
 
 _FOLDER = "languages"
 _LONG = 5
 """Letters from which the name of a day or month cannot be another word; shorter ones need a number
 next to them."""
-_OTHER_WORDS = frozenset({"march", "marche", "mardi", "venus"})
+_OTHER_WORDS = frozenset({"march"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,16 +63,16 @@ def lexicon_of(language: str) -> Lexicon:
     stemmer = stemmer_of(language)
     patterns = stored["negation_patterns"]
     calendar = {
-        name: f"{kind} {number}"
+        _plain(name): f"{kind} {number}"
         for kind in ("days", "months")
         for number, names in enumerate(stored[kind], start=1)
         for name in names
     }
     return Lexicon(
         language=language,
-        numerals=stored["numerals"],
-        scales=stored["scales"],
-        negations=frozenset(stored["negations"]),
+        numerals={_plain(word): value for word, value in stored["numerals"].items()},
+        scales={_plain(word): value for word, value in stored["scales"].items()},
+        negations=frozenset(map(_plain, stored["negations"])),
         negation_pattern=re.compile("|".join(patterns), re.IGNORECASE) if patterns else None,
         denials=frozenset(stems(stored.get("denials", []), stemmer)),
         calendar=calendar,
@@ -87,10 +88,16 @@ def languages() -> tuple[str, ...]:
     return tuple(sorted(file.name.removesuffix(".json") for file in folder.iterdir()))
 
 
+def _plain(word: str) -> str:
+    """Return a word as `firth.text.words.words` gives it; several words stay as they are."""
+    found = words(word)
+    return found[0] if len(found) == 1 else word
+
+
 def _both_ways(listed: Mapping[str, Sequence[str]], stemmer: str) -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     for word, others in listed.items():
-        (stem, *against) = stems([word, *others], stemmer)
+        (stem, *against) = stems([*map(_plain, [word, *others])], stemmer)
         for other in against:
             if other != stem:
                 table.setdefault(stem, set()).add(other)

@@ -1,7 +1,7 @@
 """Names, numbers and negations: single words that can turn the meaning of a sentence.
 
-Numerals in words and negations are known in the languages of a short table. In other languages only
-digits are numbers. A name is known by its capital, where nouns in general have none.
+Numerals in words and negations are those of a language's file (`firth.text.lexicon`). In other
+languages only digits are numbers. A name is known by its capital, where nouns in general have none.
 """
 
 import re
@@ -10,63 +10,21 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
 
+from firth.text.lexicon import lexicon_of
 from firth.text.words import words
 
-_TABLE = {
-    "da": ("to tre fire fem seks syv otte ni ti elleve tolv", "ikke aldrig ingen intet uden"),
-    "de": (
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "nicht nie niemals kein keine keinen keinem keiner niemand nichts ohne kaum",
-    ),
-    "en": (
-        "two three four five six seven eight nine ten eleven twelve",
-        "not never no none nor neither nobody nothing without hardly rarely seldom barely cannot",
-    ),
-    "es": (
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "no nunca jamás ningún ninguno ninguna nadie nada sin ni tampoco",
-    ),
-    "fr": (
-        "deux trois quatre cinq six sept huit neuf dix onze douze",
-        "pas jamais aucun aucune personne rien sans ni",
-    ),
-    "it": (
-        "due tre quattro cinque sei sette otto nove dieci undici dodici",
-        "non mai nessun nessuno nessuna niente nulla senza né",
-    ),
-    "nl": (
-        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
-        "niet nooit geen niemand niets zonder nauwelijks",
-    ),
-    "pl": (
-        "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
-        "nie nigdy żaden żadna nikt nic bez ani",
-    ),
-    "pt": (
-        "dois três quatro cinco seis sete oito nove dez onze doze",
-        "não nunca jamais nenhum nenhuma ninguém nada sem nem",
-    ),
-    "ru": (
-        "два три четыре пять шесть семь восемь девять десять",
-        "не никогда нет никто ничто без ни",
-    ),
-    "sv": ("två tre fyra fem sex sju åtta nio tio elva tolv", "inte aldrig ingen inget utan"),
-}
-"""By ISO 639-1 code: numerals from two on, and negations."""
 _NOUNS_WITH_CAPITALS = ("de", "lb")
 
 
 @cache
 def numerals_of(language: str) -> dict[str, str]:
     """Return the numerals of a language from two on, each with its value; none where unknown."""
-    names = _TABLE.get(language, ("", ""))[0].split()
-    return {word: str(value) for value, word in enumerate(names, start=2)}
+    return {word: str(value) for word, value in lexicon_of(language).numerals.items()}
 
 
-@cache
 def negations_of(language: str) -> frozenset[str]:
     """Return words that negate a sentence of a language; none where they are unknown."""
-    return frozenset(_TABLE.get(language, ("", ""))[1].split())
+    return lexicon_of(language).negations
 
 
 _WORD = re.compile(r"[^\W\d_][\w\u2019'-]*")
@@ -135,7 +93,7 @@ def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> d
 
 
 def numbers_in(text: str, language: str) -> frozenset[str]:
-    """Return the numbers of a text in digits, and its numerals from two to twelve.
+    """Return the numbers of a text in digits, and the values of its numerals.
 
     Example:
         >>> sorted(numbers_in("In 1984 two men paid 1,000.50 for the B52s.", "en"))

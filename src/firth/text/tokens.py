@@ -10,13 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from firth.text.lexicon import Lexicon, lexicon_of
-from firth.text.words import UNSPACED, stemmer_of, stems, words
+from firth.text.words import UNSPACED, combining_marks, stemmer_of, stems, words
 
-_TOKEN = re.compile(
-    rf"(?P<money>[$\u20ac\u00a3\u00a5\u20b9])?\s?(?P<value>(?:[A-Za-z]{{1,4}}-)?\w*\d\w*"
-    rf"(?:[.,:/\u2013-]\w*\d\w*)*)(?P<percent>\s?%)?"
-    rf"|(?P<unspaced>[{UNSPACED}])|(?P<word>[^\W\d_](?:[^\W\d_{UNSPACED}]|\u0300|['\u2019\u02bc](?=\w))*)"
-)
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(st|nd|rd|th|s|k|m|mn|bn|b|tn)?$", re.IGNORECASE)
 _SUFFIXES = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
 _PERCENT = frozenset({"percent", "pct", "prozent", "procent", "percento", "porcentaje"})
@@ -26,12 +21,26 @@ _MONEY = {
     "pounds": "pound", "yen": "yen", "rupee": "rupee", "rupees": "rupee",
 }  # fmt: skip
 _DECIMAL_COMMA = frozenset(
-    "bg cs da de el es fi fr hu id it nl no pl pt ro ru sv tr uk vi".split()
-)
+    {"bg", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nl", "no", "pl", "pt", "ro",
+     "ru", "sv", "tr", "uk", "vi"}
+)  # fmt: skip
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
 _NOUNS_WITH_CAPITALS = ("de", "lb")
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
+
+
+@lru_cache(2)
+def _pattern(ascii_alone: bool) -> re.Pattern[str]:
+    """Return the pattern of a token; combining marks stand inside words of other texts."""
+    marks = "" if ascii_alone else combining_marks()
+    letter, sign = f"[^\\W\\d_{UNSPACED}]", f"[^\\W{UNSPACED}]"
+    return re.compile(
+        f"(?P<money>[$\u20ac\u00a3\u00a5\u20b9])?\\s?"
+        f"(?P<value>(?:[A-Za-z]{{1,4}}-)?{sign}*\\d{sign}*(?:[.,:/\u2013-]{sign}*\\d{sign}*)*)"
+        f"(?P<percent>\\s?%)?|(?P<unspaced>[{UNSPACED}])"
+        f"|(?P<word>{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*)"
+    )
 
 
 class Token(NamedTuple):
@@ -61,7 +70,7 @@ class Token(NamedTuple):
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order; the last 65,536 texts are remembered."""
     lexicon = lexicon_of(language)
-    found = list(_TOKEN.finditer(text))
+    found = list(_pattern(text.isascii()).finditer(text))
     is_title = _is_title(found)
     lowers = [_lower(match) for match in found]
     roots = stems(lowers, stemmer_of(language))
@@ -167,7 +176,7 @@ def _numeral(lowers: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float, i
 
 def _is_title(found: Sequence[re.Match[str]]) -> bool:
     """Return whether most longer words have a capital, as in a headline: none is then a name."""
-    long = [match["word"] for match in found if match["word"] and len(match["word"]) > 3]
+    long = [match["word"] for match in found[1:] if match["word"] and len(match["word"]) > 3]
     return len(long) > 2 and sum(word[0].isupper() for word in long) > _TITLE * len(long)
 
 

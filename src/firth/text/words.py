@@ -19,7 +19,7 @@ _JOINERS = "\u200c\u200d"
 """Zero-width joiners occur inside words of Persian and of Indic scripts."""
 
 
-def _marks() -> str:
+def combining_marks() -> str:
     """Return a character class of all combining marks, which `\\w` does not match."""
     ranges: list[list[int]] = []
     for code in range(sys.maxunicode + 1):
@@ -69,7 +69,7 @@ _STEMMERS = {
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of a word, and of a character with its marks in a script without spaces."""
     # Built on first use: plain ASCII text never needs them.
-    marks = f"{_JOINERS}{_marks()}"
+    marks = f"{_JOINERS}{combining_marks()}"
     return re.compile(rf"\w[\w{marks}]*"), re.compile(rf"[{UNSPACED}][{marks}]*")
 
 

@@ -1,0 +1,169 @@
+"""What differs: typed items with their places, in every language that has a file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import firth
+from firth.run.errors import InputError
+from firth.text.differences import DifferenceType, compared, differences
+from firth.text.lexicon import languages, lexicon_of
+from firth.text.words import stemmer_of, stems
+
+TYPE = DifferenceType
+LANGUAGES = languages()
+WITHOUT_SPACES = ("ja", "zh")
+
+
+def frame(language: str, word: str) -> str:
+    """Return a sentence in which a word stands between others."""
+    return (
+        f"\u5317\u4eac{word}\u4e0a\u6d77"
+        if language in WITHOUT_SPACES
+        else f"Alpha {word} beta gamma."
+    )
+
+
+def types(a: str, b: str, language: str = "en") -> list[DifferenceType]:
+    """Return the types of differences that matter, and check the other direction."""
+    found, turned = compared(a, b, language), compared(b, a, language)
+    assert [item.type for item in found.mattering] == [item.type for item in turned.mattering]
+    return [item.type for item in found.mattering]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kinds"),
+    [
+        ("The deadline is October 15th.", "The deadline is October 16th.", [TYPE.NUMBER]),
+        ("We meet on Monday evening.", "We meet on Friday evening.", [TYPE.DATE]),
+        ("Refunds take 30 days.", "Refunds take thirty days.", []),
+        ("It cost $4.1bn in all.", "It cost 4.1 billion dollars in all.", []),
+        ("It grew by 5 percent.", "It grew by 5%.", []),
+        ("It runs on version 2.10.1 here.", "It runs on version 2.1.10 here.", [TYPE.NUMBER]),
+        ("See case a-17-084 for it.", "See case a-17-085 for it.", [TYPE.NUMBER]),
+        ("The train leaves at 10:30.", "The train leaves at 11:30.", [TYPE.NUMBER]),
+        ("The game is for PS2 here.", "The game is for PS3 here.", [TYPE.NUMBER]),
+        ("We met in Bath.", "We met in York.", [TYPE.NAME]),
+        ("Pets are allowed here.", "Pets are not allowed here.", [TYPE.NEGATION]),
+        ("It doesn't open.", "It does open.", [TYPE.NEGATION]),
+        ("Smoking is not allowed here.", "Smoking is forbidden here.", []),
+        ("The primary school is open.", "The secondary school is open.", [TYPE.OPPOSITE]),
+        ("The task is important.", "The task is unimportant.", [TYPE.OPPOSITE]),
+        ("It is a useful tool here.", "It is a useless tool here.", [TYPE.OPPOSITE]),
+        ("The storm water drains into it.", "The surface water drains into it.", [TYPE.REPLACED]),
+        ("Man bites dog.", "Dog bites man.", [TYPE.ORDER]),
+        ("England beat France.", "France beat England.", [TYPE.ORDER]),
+        ("Why is History still in Beta?", "Why history is still in beta?", []),
+        ("Well, it rained.", "It rained well.", []),
+        ("The dog was bitten by the man.", "The man bit the dog.", []),
+        ("Yesterday England beat France.", "England beat France yesterday.", []),
+        ("The colour of the car.", "The color of the car.", []),
+        ("The BoE sets rates here.", "The Bank of England sets rates here.", []),
+        ("He saw ships.", "He saw 10 ships.", []),
+    ],
+)
+def test_what_matters(a: str, b: str, kinds: list[DifferenceType]) -> None:
+    """Each type, and what only looks like it."""
+    assert types(a, b) == kinds
+    assert bool(differences(a, b, "en")) is bool(kinds)
+
+
+def test_an_item_has_its_places_in_both_texts() -> None:
+    """Spans cut the words out of the texts; the sentence names them; JSON has all."""
+    a, b = "The deadline is October 15th.", "The deadline is October 16th!"
+    found = firth.differences(a, b)
+    (item,) = found
+    assert [a[slice(*span)] for span in item.spans_a] == ["15th"]
+    assert [b[slice(*span)] for span in item.spans_b] == ["16th"]
+    assert (found.verdict, found.language) == ("differ in what matters", "en")
+    assert found.text == "They differ in what matters: number: 15th / 16th."
+    assert found.as_dict()["items"][0]["spans_a"] == item.spans_a
+    assert "<mark>15th</mark>" in found._repr_html_()
+    assert "15th / 16th" in repr(found)
+    hostile = firth.differences("<b>5 ships</b>", "<b>6 ships</b>")._repr_html_()
+    assert "<b>" not in hostile
+
+
+def test_what_is_added_contradicts_nothing() -> None:
+    long = "The captain sailed, although huge waves broke several wooden masts yesterday evening."
+    found = differences("The captain sailed.", long, "en")
+    assert not found
+    assert [item.type for item in found] == [TYPE.ADDED]
+    assert found.verdict == "say the same"
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(InputError, match="expected a text"):
+        differences("a", None)  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(("en", "zh", "tr", "xx")))
+def test_any_two_texts(a: str, b: str, language: str) -> None:
+    """Whatever is asked: equal texts say the same, and spans lie inside the texts."""
+    assert not compared(a, a, language)
+    for item in compared(a, b, language):
+        assert all(0 <= start < end <= len(a) for start, end in item.spans_a)
+        assert all(0 <= start < end <= len(b) for start, end in item.spans_b)
+
+
+def test_there_are_many_languages() -> None:
+    expected = {"ar", "de", "en", "es", "fr", "hi", "id", "it", "ja", "ko", "nl", "pl", "pt", "ru"}
+    assert len(LANGUAGES) >= 20
+    assert expected | {"sv", "sw", "tr", "zh"} <= set(LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_numerals_of_a_language(language: str) -> None:
+    """A numeral is its digits, and two numerals differ."""
+    by_value = {value: word for word, value in lexicon_of(language).numerals.items()}
+    three, four = by_value[3], by_value[4]
+    assert types(frame(language, three), frame(language, "3"), language) == []
+    assert types(frame(language, three), frame(language, four), language) == [TYPE.NUMBER]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_negations_of_a_language(language: str) -> None:
+    """A word that negates, or a part of one, differs from nothing."""
+    lexicon = lexicon_of(language)
+    samples = {
+        "ja": "\u884c\u304b\u306a\u3044",
+        "ko": "\uac00\uc9c0 \uc54a\ub294\ub2e4",
+        "zh": "\u4e0d",
+    }
+    words = [samples[language]] if language in samples else sorted(lexicon.negations)[:3]
+    plain = frame(language, "")
+    assert words
+    for word in words:
+        assert TYPE.NEGATION in types(plain, frame(language, word), language), word
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_opposites_of_a_language(language: str) -> None:
+    """Both directions, by stems; a language's list has ten pairs or more."""
+    lexicon = lexicon_of(language)
+    assert len(lexicon.opposites) >= 20
+    known = [
+        word
+        for word in lexicon.opposites
+        if (" " not in word and len(word) > 1) or language == "zh"
+    ]
+    found = 0
+    for word in known[:12]:
+        other = sorted(lexicon.opposites[word])[0]
+        if stems([word, other], stemmer_of(language)) == [word, other] and " " not in other:
+            kinds = types(frame(language, word), frame(language, other), language)
+            found += bool({TYPE.OPPOSITE, TYPE.NEGATION} & {*kinds})
+    assert found >= 3
+
+
+@pytest.mark.parametrize("language", sorted({*LANGUAGES} - {"fa", "he", "ja", "ko", "vi", "zh"}))
+def test_days_and_months_of_a_language(language: str) -> None:
+    """The names of two days differ in the date; a name and itself do not."""
+    calendar = lexicon_of(language).calendar
+    plain = [word for word in calendar if len(word) > 4 and not {" ", "-"} & {*word}]
+    long = {calendar[word]: word for word in plain}
+    days = [word for kind, word in sorted(long.items()) if kind.startswith("days")]
+    assert len(days) >= 2 or language == "pt"
+    if len(days) >= 2:
+        pair = frame(language, days[0]), frame(language, days[1])
+        assert types(*pair, language) == [TYPE.DATE]
