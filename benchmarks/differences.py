@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 from figures import Cell, record
 
-from firth.encoders.pretrained import open_encoder
+from firth.encoders.kinds import open_encoder
 from firth.evaluation.baselines import Dice
 from firth.evaluation.bootstrap import Estimate
 from firth.run.settings import derive_seed

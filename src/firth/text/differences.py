@@ -448,12 +448,8 @@ def _slot(
     meaning = [sum(t.lower not in stop for t in side) for side in (one, two)]
     if min(meaning[0] - len(first), meaning[1] - len(second)) < max(2, _FRAME * max(meaning)):
         return
-    joined = ["".join(token.lower for token in side) for side in (first, second)]
-    if (
-        _same_word(*joined, lexicon_of(language))
-        or joined[0] in joined[1]
-        or joined[1] in joined[0]
-    ):
+    left, right = ("".join(token.lower for token in side) for side in (first, second))
+    if left in right or right in left or _same_word(left, right, lexicon_of(language)):
         return
     if not stop or _decides(segments, one, two, first, second, stop):
         yield _item(DifferenceType.REPLACED, first, second)
