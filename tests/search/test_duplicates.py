@@ -128,8 +128,8 @@ def test_what_differs_in_what_matters_is_related(make: Make) -> None:
     assert (group.representative.document, group.members[0].document) == ("r1", "r2")
     (pair,) = result.related
     assert (pair.representative.document, pair.members[0].document) == ("r0", "r1")
-    assert pair.members[0].differ == ("numbers (40, 55)",)
-    assert "differ in numbers (40, 55)" in str(result)
+    assert pair.members[0].differ == ("number: 40 / 55",)
+    assert "differ in number: 40 / 55" in str(result)
 
 
 def test_boilerplate_is_named_however_short(make: Make) -> None:

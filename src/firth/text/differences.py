@@ -171,7 +171,8 @@ def differences(a: str, b: str, language: str | None = None) -> Differences:
     what matter. What only one text adds or leaves out is listed, and does not contradict.
 
     Args:
-        a, b: The texts.
+        a: A text.
+        b: Another text.
         language: ISO 639-1 code. By default it is recognized from both texts.
 
     Raises:
