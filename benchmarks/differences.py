@@ -11,8 +11,8 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from figures import Cell, record
 
+from figures import Cell, record
 from firth.encoders.kinds import open_encoder
 from firth.evaluation.baselines import Dice
 from firth.evaluation.bootstrap import Estimate
