@@ -28,6 +28,26 @@ def test_texts_on_one_subject_are_one_group() -> None:
     assert sibling_groups([]).tolist() == []
 
 
+def test_a_few_words_in_common_make_no_siblings() -> None:
+    """Documents share more rare words than `SHARED`, but a small share of theirs."""
+    texts = [[f"pair{n // 2}-{w}" for w in range(5)] + [f"own{n}-{w}" for w in range(40)]
+             for n in range(40)]  # fmt: skip
+    for size, groups in ((45, 40), (10, 20)):
+        numbers = sibling_groups([sketch(text[:size]) for text in texts])
+        assert len({*numbers.tolist()}) == groups
+
+
+def test_siblings_of_documents_that_stay_are_never_moved(tmp_path: Path) -> None:
+    """Ten are to be held out, and the new documents resemble those that are learned from."""
+    run = run_of(tmp_path / "run", held_out_fraction=1e-9)
+    rows = [{"id": f"{s}-{level}", "text": _text(s, level)} for level in range(2) for s in range(7)]
+    build_corpus(run, rows[:7])
+    build_corpus(run, rows)
+    assert Corpus.open(run, "held-out").document_ids() == []
+    build_corpus(run, [*rows, *({"id": f"new{s}", "text": _text(s, 0)} for s in range(50, 60))])
+    assert {id[:3] for id in Corpus.open(run, "held-out").document_ids()} == {"new"}
+
+
 def test_siblings_are_held_out_together(tmp_path: Path) -> None:
     """In one build, in a build that brings more, and when documents are added."""
     rows = [

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_any_value_is_only_a_value(text: str, value: str) -> None:
 
 
 def test_files_that_firth_did_not_write_are_refused(tmp_path: Path) -> None:
-    """They stay as they are; so do stores of another version, and links."""
+    """They stay as they are; so do stores of a later version, and links."""
     run = run_of(tmp_path / "run")
     path = run.path / FILE
     for content in (b"no database" * 100, b"x"):
@@ -126,12 +127,33 @@ def test_files_that_firth_did_not_write_are_refused(tmp_path: Path) -> None:
     changed = sqlite3.connect(path)
     changed.execute("PRAGMA user_version = 999")
     changed.close()
-    with pytest.raises(InputError, match="another version"):
-        Corpus.open(run)
+    for call in (lambda: Corpus.open(run), lambda: build_corpus(run, ["Two is here."])):
+        with pytest.raises(InputError, match=r"version 999, and .* reads \d.* Install the firth"):
+            call()
     path.rename(tmp_path / "elsewhere.db")
     path.symlink_to(tmp_path / "elsewhere.db")
     with pytest.raises(InputError, match="a link"):
         Corpus.open(run)
+
+
+def test_a_store_of_an_earlier_version_keeps_its_documents(tmp_path: Path) -> None:
+    """A reader names the command that brings it to this version, which gives the sketches back."""
+    run = run_of(tmp_path / "run")
+    build_corpus(run, ["One is here."])
+    add_documents(run, [{"id": "added", "text": "Two came later. It stays."}])
+    with closing(sqlite3.connect(run.path / FILE)) as store:
+        sketches = "SELECT sketch FROM documents ORDER BY key"
+        before = store.execute(sketches).fetchall()
+        assert all(len(sketch) > 4 for (sketch,) in before)
+        for table in ("documents", "incoming"):
+            store.execute(f"ALTER TABLE {table} DROP COLUMN sketch")
+        store.execute("PRAGMA user_version = 1")
+    with pytest.raises(InputError, match=r"version 1, .* kept: firth build --run"):
+        Corpus.open(run)
+    build_corpus(run, ["One is here.", "Three is new."])
+    assert len(Corpus.open(run, "all").document_ids()) == 3
+    with closing(sqlite3.connect(run.path / FILE)) as store:
+        assert store.execute(sketches).fetchall()[:2] == before
 
 
 def test_without_a_corpus_the_error_says_what_to_build(tmp_path: Path) -> None:

@@ -110,6 +110,18 @@ def test_inputs_and_versions_make_a_stage_stale(run: Run) -> None:
     assert not run.build(newer, nothing, reads=[ONE], inputs={"corpus": "b"}).reused
 
 
+def test_a_stage_of_another_version_is_not_read(run: Run) -> None:
+    """The message has both versions, and the command that builds the stage again."""
+    build_one(run)
+    assert run.folder(ONE) == run.path / "one"
+    newer = Stage(ONE.name, 2)
+    expected = r"one: has version 1, and this firth reads 2\. Build it again: firth build --run"
+    with pytest.raises(DamagedError, match=expected):
+        run.folder(newer)
+    with pytest.raises(DamagedError, match=expected):
+        run.build(TWO, nothing, reads=[newer])
+
+
 def test_a_wing_has_its_settings(run: Run) -> None:
     """Checked as a whole, and seen by a stage in the parts that it names among its inputs."""
     run = run.changed({"paper": {"coherence": {"hidden": 8}}})

@@ -49,6 +49,17 @@ def test_the_nearest_are_among_the_candidates(share: int, monkeypatch: pytest.Mo
     assert hits >= 190
 
 
+@pytest.mark.parametrize("word", [0, 1, 2, 3])
+def test_every_word_of_a_code_counts(word: int) -> None:
+    """Of codes that differ in one word of four, those come that differ in fewest bits of it."""
+    order = np.random.default_rng(word).permutation(60)
+    codes = np.zeros((4, 60), np.uint64)
+    codes[word] = (np.uint64(1) << order.astype(np.uint64)) - np.uint64(1)
+    with ThreadPoolExecutor(1) as threads:
+        chosen = candidates(codes, np.zeros(4, np.uint64), 15, threads)
+    assert sorted(order[chosen].tolist()) == [*range(15)]
+
+
 def test_few_vectors_are_all_candidates() -> None:
     """Nothing is lost where as many are wanted as there are."""
     rows = vectors(30, 64, 4)

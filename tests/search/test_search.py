@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +87,23 @@ def test_the_best_of_all_is_first(search: Search, mode: Mode, unit: Unit) -> Non
     scores = {"hybrid": (lexical + w * dense) / (1 + w), "dense": dense, "lexical": lexical}[mode]
     hits = search.search(query, top=5, mode=mode, unit=unit)
     np.testing.assert_allclose([h.score for h in hits], np.sort(scores)[:-6:-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) -> None:
+    """BM25 by the highest that any text could have, and the cosine with its weight."""
+    query, index = "storm near the harbor", search.index
+    of_sentences, of_documents, most = index.bm25.scores(query)
+    bounds = index.corpus.document_bounds
+    dense: Any = index.cosines(index.encoder.encode([query])[0], np.arange(len(index)))
+    cover: Any = np.repeat(of_documents / most[1], np.diff(bounds)) / 2 + of_sentences / most[0] / 2
+    if unit == "document":
+        dense, cover = np.maximum.reduceat(dense, bounds[:-1]), of_documents / most[1]
+    best = search.search(query, top=1, unit=unit)[0]
+    at = best.number if unit == "sentence" else int(index.corpus.document_of(best.number))
+    assert best.dense_score > 0.1
+    expected = cover[at] + search.dense_weight * dense[at]
+    assert search.best_evidence(query, unit) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_a_document_is_found_by_words_of_several_sentences(make: Make) -> None:

@@ -87,6 +87,20 @@ def test_heavy_work_keeps_nobody_waiting_and_ends_with_its_client(toy_folder: Pa
         wait_for(lambda: not is_busy(address))
 
 
+def test_few_heavy_requests_wait(toy_folder: Path) -> None:
+    """Beyond the limit they are refused at once, and ordinary ones are not."""
+    with running(toy_folder, seconds=300.0, heavy=2) as address:
+        clients = [sent(address, "/api/explain", HEAVY) for _ in range(2)]
+        wait_for(lambda: measured(address, "firth_requests_in_progress") == 2)
+        code, error = problem(address, "/api/explain", HEAVY)
+        assert (code, error["code"]) == (429, "too_many_requests")
+        for path, body in ORDINARY:
+            ask(address, path, body)
+        for client in clients:
+            client.close()
+        wait_for(lambda: measured(address, "firth_requests_in_progress") == 0)
+
+
 def test_heavy_work_ends_at_its_deadline(toy_folder: Path) -> None:
     """It is status 504."""
     with running(toy_folder, seconds=1.0) as address:

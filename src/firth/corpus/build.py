@@ -374,7 +374,8 @@ class _Call:
         held_out, count = store.count_staged()
         if count < _FEWEST:
             for id in movable:
-                store.set_part(id, LEARN)
+                if siblings.get(id, [id]):
+                    store.set_part(id, LEARN)
         elif held_out < (least := min(_LEAST_HELD_OUT, count // _ONE_IN)) and fraction:
             for first in sorted(movable, key=lambda id: derive_seed(self._seed, "held-out", id)):
                 if held_out < least and store.staged_part(first) == LEARN:
@@ -391,7 +392,8 @@ class _Call:
     def _keep_together(self, movable: list[str]) -> dict[str, list[str]]:
         """Put new documents that resemble others into the part of the oldest of these.
 
-        Return, by the id of a document that may move, all that resemble it and may move.
+        Return, by the id of a document that may move, all that resemble it; none where some of
+        these stay.
         """
         if not (movable and self._settings.held_out_fraction):
             return {}
@@ -406,7 +408,7 @@ class _Call:
             if len(members) > 1:
                 for id in moved:
                     self._store.set_part(id, members[0][1])
-                siblings |= dict.fromkeys(moved, moved)
+                siblings |= dict.fromkeys(moved, moved if len(moved) == len(members) else [])
         return siblings
 
     def _lost(self) -> dict[str, int]:

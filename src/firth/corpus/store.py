@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from firth.corpus.document import Document, Problem, Reason
+from firth.corpus.siblings import sketch
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
+from firth.text.words import words
 
 FILE = "corpus.db"
 VERSION = 2
-"""Version of the schema."""
+"""Version of the schema; a store of an earlier one is brought to it (`_migrate`)."""
 _APPLICATION = 0x66727468
 """It marks a database as firth's."""
 _MAGIC = b"SQLite format 3\0"
@@ -128,13 +130,39 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
             raise InputError(f"{path}: firth did not write it. Name another folder: --run")
-        if version != VERSION:
+        if version > VERSION:
             raise InputError(
-                f"{path}: written by another version of firth. Remove it, then: firth build"
+                f"{path}: has version {version}, and this firth reads {VERSION}. Install the firth "
+                "that wrote it, or name another folder: --run"
+            )
+        if version < VERSION and writes:
+            _migrate(database)
+        elif version < VERSION:
+            raise InputError(
+                f"{path}: has version {version}, and this firth reads {VERSION}. Its documents are "
+                f"kept: firth build --run {shlex.quote(str(path.parent))}"
             )
         if not writes:
             database.execute("PRAGMA query_only = ON")
     return database
+
+
+def _migrate(database: sqlite3.Connection) -> None:
+    """Bring a store of version 1, which has no sketches, to this one, in one transaction."""
+    database.create_function("sketch_of", 1, lambda text: sketch({*words(text)}))
+    texts = "SELECT text FROM texts t WHERE t.key = {0}.key"
+    tables = ("documents", "incoming")
+    columns = "".join(f"ALTER TABLE {table} ADD COLUMN sketch BLOB;" for table in tables)
+    values = "".join(
+        f"UPDATE {table} SET sketch = sketch_of(({texts.format(table)}));" for table in tables
+    )
+    version = f"PRAGMA user_version = {VERSION};"
+    try:
+        database.executescript(f"BEGIN IMMEDIATE; {columns} {values} {version} COMMIT")
+    except sqlite3.Error:
+        with suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        raise
 
 
 class Store:

@@ -112,7 +112,10 @@ class Run:
         return manifest
 
     def folder(self, stage: Stage) -> Path:
-        """Return the folder of a finished stage; sizes and the bytes of small files are checked."""
+        """Return the folder of a finished stage of the version that this firth reads.
+
+        Sizes and the bytes of small files are checked.
+        """
         self._check(stage, bytes_too=False)
         folder = self.path / stage.name
         note_opened(folder, lambda: damage_of(folder), self._command(stage))
@@ -192,9 +195,14 @@ class Run:
         return damage_of_stages(self.path)
 
     def _check(self, stage: Stage, *, bytes_too: bool) -> None:
-        """Raise `DamagedError` where a stage is not as it was written."""
-        folder = self.path / stage.name
-        if damage := self.manifest(stage).damage(folder, bytes_too=bytes_too):
+        """Raise `DamagedError` where a stage is of another version, or not as it was written."""
+        folder, manifest = self.path / stage.name, self.manifest(stage)
+        if manifest.version != stage.version:
+            raise DamagedError(
+                f"{folder}: has version {manifest.version}, and this firth reads {stage.version}. "
+                f"Build it again: {self._command(stage)}"
+            )
+        if damage := manifest.damage(folder, bytes_too=bytes_too):
             raise DamagedError(damage_message(folder, damage, self._command(stage)))
 
     def _settle(self, name: str) -> None:
