@@ -14,8 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firth.ratings.records import Item, Tuple, read_annotations
-from firth.ratings.store import NotAskedError, Question, Rules, Store, UnusableAnswerError
+from firth.ratings.records import Item, Tuple
+from firth.ratings.store import (
+    NotAskedError,
+    Question,
+    Rules,
+    Store,
+    UnusableAnswerError,
+    read_answers,
+)
 from firth.run.errors import InputError
 
 from .conftest import GOLD, ITEMS, TUPLES, asking
@@ -146,7 +153,7 @@ def test_only_usable_answers_are_kept_and_the_first_counts(tmp_path: Path) -> No
         store.answer(who, question.id, b, c)
         (kept,) = store.annotations()
     assert (kept.best, kept.worst) == (a, d)
-    assert read_annotations(tmp_path / "db") == [kept], "scoring reads the database itself"
+    assert read_answers(tmp_path / "db") == [kept], "scoring reads the database itself"
 
 
 def test_a_question_left_open_goes_to_others(tmp_path: Path) -> None:

@@ -140,12 +140,13 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score items by counting, with 95 % intervals, and measure split-half reliability."""
-    from firth.ratings.records import read_annotations, read_gold, read_tuples
+    from firth.ratings.records import read_gold, read_tuples
     from firth.ratings.score import score_answers
+    from firth.ratings.store import read_answers
 
     asked = read_tuples(tuples)
     right = [] if gold is None else read_gold(gold, asked)
-    records = asked, read_annotations(annotations), right
+    records = asked, read_answers(annotations), right
 
     def make() -> Any:
         return score_answers(*records, threshold=gold_threshold, splits=splits)

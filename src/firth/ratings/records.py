@@ -134,16 +134,8 @@ def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
 def read_annotations(path: Path) -> list[Annotation]:
     """Read annotations from a file with the columns `tuple`, `annotator`, `best` and `worst`.
 
-    Best and worst may be empty, and are not checked. The file may be a questionnaire's database,
-    too: then all its answers are returned.
+    Best and worst may be empty, and are not checked.
     """
-    if _is_database(path):
-        from firth.ratings.store import Store
-
-        with Store.open(path) as store:
-            if answers := store.annotations():
-                return answers
-            raise InputError(f"{path}: has no answers yet")
 
     def annotation(record: Record, line: int) -> Annotation:
         if empty := [name for name in ("tuple", "annotator") if not record[name]]:
@@ -151,13 +143,6 @@ def read_annotations(path: Path) -> list[Annotation]:
         return Annotation(**{name: record[name] for name in ANSWER}, line=line)
 
     return _each(path, read_table(path), ANSWER, annotation, None)
-
-
-def _is_database(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
 
 
 def _each(

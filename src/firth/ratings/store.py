@@ -20,7 +20,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from firth.ratings.records import Annotation, Gold, Item, Tuple
+from firth.ratings.records import Annotation, Gold, Item, Tuple, read_annotations
 from firth.run.errors import FirthError, InputError
 from firth.run.files import fingerprint_value
 from firth.run.outputs import claim_output
@@ -419,3 +419,16 @@ def _asked_of(connection: Connection, annotator: str) -> tuple[int, int]:
 
 def _meta(connection: Connection) -> dict[str, str]:
     return dict(map(tuple, connection.execute("SELECT key, value FROM meta")))
+
+
+def read_answers(path: Path) -> list[Annotation]:
+    """Read all answers from a questionnaire's database, or a file of annotations."""
+    if path.is_file():
+        with path.open("rb") as file:
+            is_database = file.read(16) == b"SQLite format 3\0"
+        if is_database:
+            with Store.open(path) as store:
+                if answers := store.annotations():
+                    return answers
+                raise InputError(f"{path}: has no answers yet")
+    return read_annotations(path)
