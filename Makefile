@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-core lint clean
 
 demo: $(VENV)/.demo
 	$(BIN)/firth build demo:speeches --run runs/demo
@@ -17,6 +17,10 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# The tests of the core that need neither PyTorch nor an extra, for a first change.
+test-core: $(VENV)/.core
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/text tests/run tests/scorer tests/model
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -24,6 +28,10 @@ lint: $(VENV)/.dev
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e .
+	touch $@
+
+$(VENV)/.core: $(VENV)/.demo
+	$(PIP) -e '.[core-test]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo

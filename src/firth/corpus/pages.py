@@ -167,7 +167,7 @@ def _start() -> "subprocess.Popen[str]":
 
 
 def _why(code: int) -> str:
-    if -code == signal.SIGXCPU:
+    if -code == getattr(signal, "SIGXCPU", None):
         return f"reading it took more than {SECONDS} s of processor time"
     return (
         f"the process that read it was lost (exit status {code}): it needed more than "

@@ -1,6 +1,5 @@
 """What a build would cost, by two small builds of a sample of its documents."""
 
-import resource
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +54,7 @@ def estimate(run: Run, documents: Any) -> Estimate:
             bring_up_to_date(probe, part)
             seconds = process_time() - began
             disk = sum(p.stat().st_size for p in probe.path.rglob("*") if p.is_file()) / 2**20
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+            peak = _peak_mib()
             sizes.append(sum(counts[: len(part)]))
             costs.append((seconds, peak, disk))
     (low, high), factor = sizes, words - sizes[1]
@@ -65,6 +64,16 @@ def estimate(run: Run, documents: Any) -> Estimate:
 
     predicted = [along(half, whole) for half, whole in zip(*costs, strict=True)]
     return Estimate(words, high, *predicted)
+
+
+def _peak_mib() -> float:
+    """Return the most memory that this process had, in MiB; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows has none.
+        return 0.0
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _sample(run: Run, documents: Any) -> tuple[list[Document], int]:

@@ -6,7 +6,6 @@ not make it too long.
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 _PRIVATE = re.compile(r"\.firth-[0-9a-f]{16}")
 _LOCK = "lock"
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+"""Windows has no such flag."""
 _LONGEST_SUFFIX = 16
 
 
@@ -64,18 +65,34 @@ def private_folder(parent: Path) -> Iterator[tuple[Path, int]]:
         folder = parent / f".firth-{os.urandom(8).hex()}"
         folder.mkdir(mode=0o700)
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
             descriptor = os.open(folder / _LOCK, flags, 0o666)
         except FileNotFoundError:  # Another process took the empty folder for a leftover.
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor, wait=True)
             if (folder / _LOCK).exists():
                 yield folder, os.fstat(descriptor).st_mode & 0o777
                 return
         finally:
             _remove_private(folder)
             os.close(descriptor)
+
+
+def lock(descriptor: int, *, wait: bool = False) -> None:
+    """Lock an open file as long as this process has it open.
+
+    Raises:
+        OSError: Another one has it locked, and this one does not `wait`.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def remove_leftovers(parent: Path) -> None:
@@ -89,15 +106,15 @@ def remove_leftovers(parent: Path) -> None:
     for name in names:
         folder = parent / name
         try:
-            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | _NO_LINK)
         except OSError:
             with suppress(OSError):  # It is empty, or belongs to another user.
                 folder.rmdir()
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor)
             _remove_private(folder)
-        except BlockingIOError:
+        except OSError:  # The process that made it lives.
             continue
         finally:
             os.close(descriptor)
@@ -147,6 +164,8 @@ def read_json(path: Path) -> Any:
 
 def sync(path: Path) -> None:
     """Make the system write a file, or the entries of a folder, to the disk."""
+    if sys.platform == "win32" and path.is_dir():
+        return  # Windows opens no folders, and writes their entries itself.
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
