@@ -1,5 +1,6 @@
 """What a build would cost, by two small builds of a sample of its documents."""
 
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
