@@ -76,6 +76,11 @@ def test_the_best_of_all_is_first(search: Search, mode: Mode, unit: Unit) -> Non
     of_sentences, of_documents, most = index.bm25.scores(query)
     assert of_sentences.max() < most[0]
     assert of_documents.max() < most[1]
+    titles = index.bm25.title_shares(query)
+    assert titles.max() > 0.5 > titles[titles > 0].min()
+    titles *= module.TITLE_WEIGHT * (titles > 0.5)
+    of_documents += of_documents.max() * titles
+    of_sentences += of_sentences.max() * titles[index.corpus.document_of(np.arange(len(index)))]
     vector, bounds = index.encoder.encode([query])[0], index.corpus.document_bounds
     dense = index.cosines(vector, np.arange(len(index))).astype(np.float64)
     lexical = np.repeat(of_documents / of_documents.max(), np.diff(bounds)) / 2
@@ -191,6 +196,24 @@ def test_equal_sentences_are_one_hit(make: Make) -> None:
     assert [hit.text for hit in hits].count(line) == 1
     assert len(hits) == len({hit.text for hit in hits}) == 5
     assert len(search.search("the harbour is closed on Sundays", top=5, unit="document")) == 5
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("where", [None, "title != x"])
+def test_a_title_that_is_the_query_comes_first(make: Make, unit: Unit, where: str | None) -> None:
+    """Though another text repeats its words; one word of a long title is no such title."""
+    said = "The qwert of an asdfg. Why the qwert left the asdfg. It is a qwert, an asdfg too."
+    records = [
+        {"id": "other", "title": "On something else", "text": said},
+        {"id": "own", "title": "Why the qwert left", "text": "No such text. None."},
+        {"id": "long", "title": "A long list of things and one qwert", "text": "So."},
+    ]
+    search = Search.open(make(records))
+    hits = search.search("why the qwert left", unit=unit, mode="lexical", where=where)
+    assert hits[0].document == "own"
+    shares = dict(zip("xyz", search.index.bm25.title_shares("the qwert left"), strict=True))
+    assert shares["x"] == 0 < shares["z"] < shares["y"] / 2 <= 0.5
+    assert search.index.bm25.title_shares("why the qwert left").max() == pytest.approx(1)
 
 
 def test_titles_and_fields_are_searched(make: Make) -> None:

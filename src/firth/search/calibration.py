@@ -22,7 +22,7 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX
 from firth.text.types import Floats
 
-CALIBRATION = Stage("calibration", 3)
+CALIBRATION = Stage("calibration", 4)
 SCORES, SCRIPTS = "scores.safetensors", "scripts.json"
 RANDOM, SAME_DOCUMENT, UNMATCHED = "random", "same-document", "unmatched"
 LENGTHS = (1, 2, 3, 5, 8, 13)

@@ -3,7 +3,8 @@
 The score is a weighted mean of BM25, divided by its highest value for the query, and the cosine of
 vectors. A document has the BM25 of its whole text, title and fields, and the cosine of its best
 sentence. A sentence has the mean of its BM25 and its document's: a word that the answer needs may
-be in the title, or in the sentence before. Sentences below the mean length count as long as that:
+be in the title, or in the sentence before. A title that is the query adds to the BM25 of
+its document and of all sentences there. Sentences below the mean length count as long as that:
 headings would come first otherwise. BM25 finds names and numbers, and the cosine finds what is said
 in other words.
 
@@ -36,6 +37,10 @@ DENSE_WEIGHT, NAMED_WEIGHT = 0.75, 2.0
 """Weight of the cosine of the encoder that the run has built, and of a pretrained one; BM25 has
 weight 1. Chosen on SciFact, CACM, and on titles and sentences that must find their document;
 half or twice as much changes nDCG@10 by less than a point."""
+TITLE_WEIGHT = 0.75
+"""A title that is the query adds this share of the highest BM25. Chosen on titles of a forum."""
+_LEAST_TITLE = 0.5
+"""A title that is less of the query adds nothing."""
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
 _GROWTH = 4
@@ -277,11 +282,18 @@ class Search:
         """Return the best `pool` candidates, the best first."""
         corpus, documents = self.index.corpus, self.index.selected(where)
         of_sentences, of_documents, ceilings = self.index.bm25.scores(query)
+        titles = self.index.bm25.title_shares(query)
         within = None
         if where is not None:
             within = corpus.sentences_of(documents)
             of_sentences = _only(of_sentences, within)
-            of_documents = _only(of_documents, documents)
+            of_documents, titles = _only(of_documents, documents), _only(titles, documents)
+        plain = of_sentences, of_documents
+        titles[titles < _LEAST_TITLE] = 0
+        if titles.any():
+            titles *= TITLE_WEIGHT
+            of_sentences = of_sentences + of_sentences.max(initial=0) * titles[self._owners]
+            of_documents = of_documents + of_documents.max(initial=0) * titles
         highest = [float(scores.max(initial=0)) for scores in (of_sentences, of_documents)]
         # Divided by these, scores are relative to the query's highest, and to any query's.
         relative, absolute = (np.maximum(each, 1e-12) for each in (highest, ceilings))
@@ -309,22 +321,19 @@ class Search:
         dense = near.astype(np.float64)
         scored = of_sentences[numbers], of_documents[self._owners[numbers]]
         weight = {"hybrid": self.dense_weight, "dense": np.inf, "lexical": 0.0}[mode]
-        lexical, cover = (
-            scored[0] / (2 * most[0]) + scored[1] / (2 * most[1]) for most in (relative, absolute)
-        )
+        covered = plain[0][numbers], plain[1][self._owners[numbers]]
+        lexical = scored[0] / (2 * relative[0]) + scored[1] / (2 * relative[1])
+        cover = covered[0] / (2 * absolute[0]) + covered[1] / (2 * absolute[1])
         scores, evidence = _mean(dense, lexical, weight), cover + self.dense_weight * dense
         best = _Candidates(numbers, scores, dense, lexical, evidence)
         if unit == "document":
-            best = self._by_document(best, of_documents, weight, (relative[1], absolute[1]))
+            both = of_documents / relative[1], plain[1] / absolute[1]
+            best = self._by_document(best, *both, weight)
         best = best[(best.dense > 0) | (best.lexical > 0)]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
 
     def _by_document(
-        self,
-        sentences: _Candidates,
-        of_documents: Singles,
-        weight: float,
-        most: tuple[float, float],
+        self, sentences: _Candidates, lexical_of: Floats, cover_of: Floats, weight: float
     ) -> _Candidates:
         """Return one candidate for each document: its best sentence, with the document's scores."""
         owners = self._owners[sentences.numbers]
@@ -332,7 +341,7 @@ class Search:
         documents, first = np.unique(owners[order], return_index=True)
         highest = np.full(len(documents), -np.inf)
         np.maximum.at(highest, np.searchsorted(documents, owners), sentences.dense)
-        lexical, cover = (of_documents[documents] / np.float64(each) for each in most)
+        lexical, cover = lexical_of[documents], cover_of[documents]
         scores, evidence = _mean(highest, lexical, weight), cover + self.dense_weight * highest
         return _Candidates(sentences.numbers[order[first]], scores, highest, lexical, evidence)
 
