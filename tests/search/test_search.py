@@ -212,7 +212,9 @@ def test_a_title_that_is_the_query_comes_first(make: Make, unit: Unit, where: st
     hits = search.search("why the qwert left", unit=unit, mode="lexical", where=where)
     assert hits[0].document == "own"
     shares = dict(zip("xyz", search.index.bm25.title_shares("the qwert left"), strict=True))
-    assert shares["x"] == 0 < shares["z"] < shares["y"] / 2 <= 0.5
+    assert shares["x"] == 0 < shares["z"] < shares["y"] == pytest.approx(3 / 4)
+    left = search.search("why the qwert left", unit=unit, mode="lexical", where="id != own")
+    assert {hit.document for hit in left} == {"other", "long"}
     assert search.index.bm25.title_shares("why the qwert left").max() == pytest.approx(1)
 
 
