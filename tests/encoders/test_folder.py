@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from firth.encoders import folder as folder_module
+from firth.encoders import onnx, static, transformer
 from firth.encoders.folder import ModelKind, PretrainedFiles, look, opened
 from firth.encoders.kinds import open_encoder
 from firth.run.errors import InputError
@@ -30,6 +31,7 @@ BERT = "sentence_bert_config.json"
 REFUSED = {
     "foreign class": ("modules.json", first_module("type", "evil.Module"), "not from sentence-tr"),
     "path upwards": ("modules.json", first_module("path", "../other"), "outside the folder"),
+    "hidden path": ("modules.json", first_module("path", ".inner"), "not looked at"),
     "deep path": ("modules.json", first_module("path", "a/b/c"), "not looked at"),
     "code of a model": ("config.json", with_key("auto_map", {"AutoModel": "e.M"}), "auto_map"),
     "trusted code": ("config.json", with_key("trust_remote_code", True), "trust_remote_code"),
@@ -49,26 +51,83 @@ def test_it_is_refused_unopened(
     """No library is asked, so no code of the folder can run."""
     file, change, part = REFUSED[case]
     model = edited(tiny_encoder, file, change)
-    monkeypatch.setattr(folder_module, "opened", lambda *_: pytest.fail("a library was asked"))
+    for module in (folder_module, onnx, static, transformer):
+        monkeypatch.setattr(module, "opened", lambda *_: pytest.fail("a library was asked"))
     with pytest.raises(InputError, match="this model is not opened") as caught:
         open_encoder(str(model))
     assert part in str(caught.value)
 
 
+@pytest.mark.parametrize("beside", ["", "model.safetensors.index.json", "model.onnx"])
 @pytest.mark.parametrize("place", ["", "2_Dense"])
+@pytest.mark.parametrize("pickled", [PICKLE, "weights.pt"])
 def test_a_pickle_that_a_module_would_read_is_refused(
-    tiny_encoder: Path, edited: Edited, monkeypatch: pytest.MonkeyPatch, place: str
+    tiny_encoder: Path,
+    edited: Edited,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    beside: str,
+    pickled: str,
 ) -> None:
-    """The weights of other modules as safetensors do not excuse it."""
+    """Neither weights of other modules, nor an index or an ONNX file beside it, excuse it."""
     import torch
 
     model = edited(tiny_encoder)
     (model / place / "model.safetensors").unlink()
-    torch.save({}, model / place / PICKLE)
+    if beside:
+        (model / place / beside).write_text('{"weight_map": {}}')
+    torch.save({}, model / place / pickled)
     assert any(model.rglob("*.safetensors")), "premise"
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle was opened"))
-    with pytest.raises(InputError, match=f"{PICKLE}: a module would read it"):
-        open_encoder(str(model))
+    with pytest.raises(InputError, match=f"{pickled}: a module would read it"):
+        look(model)
+
+
+def test_a_pickle_beside_its_safetensors_is_never_read(
+    tiny_encoder: Path, edited: Edited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    model = edited(tiny_encoder)
+    torch.save({}, model / PICKLE)
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle was opened"))
+    assert open_encoder(str(model)).encode(["a ship"]).shape == (1, 12)
+
+
+def test_the_advice_to_open_a_pickle_is_not_passed_on() -> None:
+    def fail() -> None:
+        raise RuntimeError("Weights only load failed. Re-run with `weights_only=False`.")
+
+    with pytest.raises(InputError, match="pickles are never opened") as caught:
+        opened("m", "a model", fail)
+    assert "weights_only" not in str(caught.value)
+
+
+def test_the_fingerprint_covers_what_a_library_reads(
+    tiny_bert: Path, tiny_onnx: Path, edited: Edited
+) -> None:
+    """External weights of an ONNX file have any name; a tokenizer's tables, too."""
+    model = edited(tiny_onnx)
+    file = next(model.rglob("*.onnx"))
+    file.write_bytes(file.read_bytes() + b"outer.weights")
+    for folder, name in ((model, "outer.weights"), (edited(tiny_bert), "bpe.codes")):
+        path = (file.parent if folder == model else folder) / name
+        path.write_bytes(b"1")
+        before = PretrainedFiles.find(str(folder)).fingerprint
+        path.write_bytes(b"2")
+        assert PretrainedFiles.find(str(folder)).fingerprint != before
+
+
+def test_nan_in_the_weights_is_refused(tiny_bert: Path, edited: Edited) -> None:
+    from safetensors.numpy import load_file
+
+    model = edited(tiny_bert)
+    weights = load_file(model / "model.safetensors")
+    name = "embeddings.word_embeddings.weight"
+    weights[name] = np.full_like(weights[name], np.nan)
+    write_arrays(model / "model.safetensors", weights, {"format": "pt"})
+    with pytest.raises(InputError, match="NaN"):
+        open_encoder(str(model)).encode(["The ship sailed."])
 
 
 @pytest.mark.parametrize(

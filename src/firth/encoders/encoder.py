@@ -87,8 +87,14 @@ class PretrainedEncoder(ABC):
         """Return vectors of n texts as the model gives them, (n, dimensions), of any length."""
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """Return unit vectors of n texts, (n, dimensions)."""
-        return unit_singles(self.raw(texts))
+        """Return unit vectors of n texts, (n, dimensions); raise `InputError` for NaN."""
+        vectors = unit_singles(self.raw(texts))
+        if not np.isfinite(vectors).all():
+            raise InputError(
+                f"{self.name}: its vectors have NaN or infinity; expected finite numbers. Its "
+                "weights are damaged: take another model"
+            )
+        return vectors
 
 
 class AdaptedEncoder(PretrainedEncoder):

@@ -24,7 +24,10 @@ T = TypeVar("T")
 
 MODULES = "modules.json"
 """The list of the modules of a sentence-transformers model."""
-_SAFE, _PICKLE = ("model.safetensors", "model.safetensors.index.json"), "pytorch_model.bin"
+_SAFE = ("model.safetensors", "model.safetensors.index.json")
+_PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
+_NOT_READ = (*_PICKLES, ".gitattributes", ".gguf", ".h5", ".md", ".msgpack", ".onnx", ".png", ".py")
+"""Files that no library reads of a model that is safetensors."""
 _SETTINGS = (".json", ".model", ".txt", ".jinja")
 _DEPTH = 4
 """Folders below a model's folder that are looked at."""
@@ -85,11 +88,11 @@ class PretrainedFiles:
         (`owner/name/file.gguf`).
         """
         folder, file = _locate(name)
-        look(folder, file)
         has_safe = _has_any(folder, *_SAFE)
         is_static = has_safe and _kind_of(folder, None) is ModelKind.STATIC
         if file is None and not is_static and not (has_safe and _has_torch()):
             file = _onnx_file(folder)
+        look(folder, file)
         return cls(str(Path(name).resolve()) if os.path.exists(name) else name, folder, file)
 
     @cached_property
@@ -111,11 +114,18 @@ class PretrainedFiles:
 
     @cached_property
     def files(self) -> Mapping[str, str]:
-        """Path inside the folder → fingerprint, of the files that decide the model's answers."""
-        suffixes = _SETTINGS if self.file else (*_SETTINGS, ".safetensors")
-        deciding = {path for path in _files(self.folder) if path.suffix in suffixes}
+        """Path inside the folder → fingerprint, of the files that decide the model's answers.
+
+        Weights beside an ONNX file are named in it.
+        """
+        found = _files(self.folder)
         if self.file:
-            deciding.add(self.folder / self.file)
+            weights = self.folder / self.file
+            said = weights.read_bytes() if weights.suffix == ".onnx" else b""
+            deciding = {path for path in found if path.suffix in _SETTINGS}
+            deciding |= {path for path in found if path.name.encode() in said} | {weights}
+        else:
+            deciding = {path for path in found if not path.name.endswith(_NOT_READ)}
         names = {path.relative_to(self.folder).as_posix(): path for path in deciding}
         return {name: fingerprint_file(names[name]) for name in sorted(names)}
 
@@ -180,9 +190,10 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
         # A panic in Rust is no `Exception`.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise InputError(
-            f"{name}: cannot be opened: {first_line(error)}. Expected {what}"
-        ) from error
+        problem = first_line(error)
+        if "weights_only" in str(error):  # torch says how to run the code of a pickle.
+            problem = "it has a pickle, and pickles are never opened"
+        raise InputError(f"{name}: cannot be opened: {problem}. Expected {what}") from error
 
 
 # --- Looking -----------------------------------------------------------------------------------
@@ -206,7 +217,7 @@ def look(folder: Path, file: str | None = None) -> None:
             problems += [f"{shown}: {problem}" for problem in _settings_problems(path)]
         elif path.name == "tokenizer.json":
             problems += [f"{shown}: {problem}" for problem in _growth(plain_json(path))]
-        elif path.name == _PICKLE and not (file or _has_any(path.parent, *_SAFE, "model.onnx")):
+        elif path.suffix in _PICKLES and not (file or (path.parent / _SAFE[0]).is_file()):
             problems.append(f"{shown}: a module would read it, and pickles are never opened")
     if any(path.name == "adapter_config.json" for path in files):
         problems.append("it is an adapter of a model that is elsewhere. Merge the two first")
@@ -286,7 +297,11 @@ def _outside(path: object, what: str) -> Iterator[str]:
     inner = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else None
     if inner is None or inner.is_absolute() or ".." in inner.parts:
         yield f"{what} in {path!r:.80}, outside the folder"
-    elif len(inner.parts) > 2 or inner.parts[:1] in {(name,) for name in _NOT_LOOKED_AT}:
+    elif (
+        len(inner.parts) > 2
+        or inner.parts[:1] in {(name,) for name in _NOT_LOOKED_AT}
+        or any(part.startswith(".") for part in inner.parts)
+    ):
         yield f"{what} in {path!r:.80}, which is not looked at"
 
 
