@@ -62,7 +62,6 @@ def toy_documents(count: int = 40) -> list[dict[str, str]]:
 TOY_SETTINGS: dict[str, Any] = {
     "corpus": {"fields": ["section"], "held_out_fraction": 0.2},
     "words": {"min_count": 2, "dimensions": 16, "epochs": 1},
-    "calibration": {"pairs": 500},
     "static": {"dimensions": 32},
     "scorer": {"topics": 5},
 }

@@ -86,8 +86,8 @@ class Built:
             lines.append("Everything was up to date.")
         if self.threshold is not None:
             lines.append(
-                f"Scores: {FALSE_MATCH_RATE:.0%} of random sentence pairs have a cosine of "
-                f"{self.threshold:.2f} or more."
+                f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart have one with a "
+                f"cosine of {self.threshold:.2f} or more."
             )
         folder = str(self.run.path / ENCODER.name)
         lines.append(f"Encoder: SentenceTransformer({folder!r}) opens it.")
@@ -188,7 +188,7 @@ def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
 
 
 def usual_threshold(run: Run) -> float | None:
-    """Return the cosine that `FALSE_MATCH_RATE` of random pairs reach; None without calibration."""
+    """Return the cosine that `FALSE_MATCH_RATE` of sentences reach by chance; None if unknown."""
     calibration = Calibration.current(run)
     with suppress(InputError):
         return calibration.threshold(FALSE_MATCH_RATE) if calibration else None

@@ -155,13 +155,6 @@ class SearchSettings(Section):
     where it is a language model, the encoder that the run builds."""
 
 
-class CalibrationSettings(Section):
-    """Pairs whose scores give every score its meaning."""
-
-    pairs: Annotated[int, Field(ge=100)] = 200_000
-    """Random pairs of sentences that are scored."""
-
-
 class Settings(Section):
     """All settings of a run: sections of the core, and given values of sections of wings."""
 
@@ -178,7 +171,6 @@ class Settings(Section):
     scorer: ScorerSettings = ScorerSettings()
     questions: QuestionSettings = QuestionSettings()
     search: SearchSettings = SearchSettings()
-    calibration: CalibrationSettings = CalibrationSettings()
 
     def wing(self, name: str, kind: type[S], source: str = "the settings") -> S:
         """Return the section of a wing, with defaults for what is not given."""
@@ -205,7 +197,7 @@ SHOWN = (
     "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
     "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
     "scorer.contexts", "scorer.topics", "questions.questions",
-    "static.dimensions", "search.encoder", "calibration.pairs", "seed",
+    "static.dimensions", "search.encoder", "seed",
 )  # fmt: skip
 """Settings that a settings file shows as comments while they have their defaults."""
 

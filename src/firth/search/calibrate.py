@@ -1,17 +1,18 @@
-"""The draw of a calibration: pairs, queries without an answer, sentences without a counterpart.
+"""The draw of a calibration: best matches in other documents, and questions with a hidden answer.
 
-The words of a query are each of another sentence, so that each is known and no text has reason to
-have all. A query of one word is a word with its letters in another order. A sentence without a
-counterpart has the first half of one sentence and the second half of another.
+A question is the title of a document, or its first words. Its document is hidden, so nothing that
+is left was written to answer it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
+from firth.encoders.encoder import Encoder
 from firth.encoders.static import ENCODER
 from firth.run.console import progress
 from firth.run.errors import InputError
@@ -21,129 +22,162 @@ from firth.run.settings import derive_seed
 from firth.run.stage import Outcome
 from firth.search.calibration import (
     CALIBRATION,
-    LENGTHS,
-    RANDOM,
-    SAME_DOCUMENT,
+    FEWEST,
+    NULL,
     SCORES,
-    SCRIPTS,
-    UNMATCHED,
+    Calibration,
+    MatchNull,
     scripts_of,
 )
 from firth.search.index import INDEX, NAMING, Index, index_encoder
 from firth.search.search import UNITS, Search
-from firth.text.types import Floats, Ints, starts
+from firth.text.types import Floats, Ints, Singles, unit
 
-QUERIES = 60
-"""Drawn queries of each length."""
-SENTENCES = 500
-"""Drawn sentences without a counterpart."""
-_OTHERS = 4
-"""Pairs of a document are one for so many random pairs."""
-_ROWS = 8_192
-_SAME = 0.999
-_NEAR, _SEEN = 0.8, 20
-"""Of the 20 nearest sentences of two halves, those this similar to one of the two do not count."""
+QUESTIONS, WORDS = 300, 25
+"""Questions that are asked, and the most words of each."""
+SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 8
+"""Texts whose best match is looked for, texts among which, and groups of their documents."""
+_ROWS = 256
 _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
+
+
+def fit_matches(
+    vectors: Singles,
+    owners: Ints,
+    seed: int,
+    others: tuple[Singles, Ints] | None = None,
+    texts: int | None = None,
+    groups: int = GROUPS,
+) -> MatchNull | None:
+    """Fit the null of matches to plain arrays; None where too little is known.
+
+    Args:
+        vectors: Unit vectors, (n, d). Those of zeros are left out.
+        owners: Document of each vector, (n,). Vectors of one document are never compared.
+        seed: Of the sample and the groups.
+        others: Vectors and owners among which matches are looked for; by default the same ones.
+        texts: Number of the others where those that are given are a sample.
+        groups: Parts of the documents whose best are looked at apart.
+    """
+    rng = np.random.default_rng(derive_seed(seed, "matches"))
+    known = np.flatnonzero(vectors.any(axis=1))
+    chosen = rng.choice(known, min(SAMPLE, len(known)), replace=False)
+    among, their = others or (vectors, owners)
+    documents, of = np.unique(their, return_inverse=True)
+    if len(documents) < FEWEST:
+        return None
+    # Groups of as many documents each, in random order.
+    group = rng.permutation(np.arange(len(documents)) % groups)[of]
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(groups))
+    best = np.empty((len(chosen), groups), np.float32)
+    across, their = among[order].T, their[order]
+    # Sums of threads differ in the last bits.
+    with threadpool_limits(1, "blas"):
+        for at in range(0, len(chosen), _ROWS):
+            rows = chosen[at : at + _ROWS]
+            cosines = vectors[rows] @ across
+            cosines[owners[rows, None] == their] = -1.0
+            best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
+    return MatchNull.fit(best, texts or len(among))
+
+
+def calibrate(
+    texts: "Sequence[str] | Singles",
+    *,
+    encoder: "str | Encoder | None" = None,
+    documents: Sequence[object] | None = None,
+    seed: int = 13,
+) -> Calibration:
+    """Return what cosines mean among some texts, for any encoder; no run is needed.
+
+    A threshold is for the best of all: the cosine that a share of the texts that have no
+    counterpart reaches with its nearest. That is the cut of a vector store with these texts.
+
+    Args:
+        texts: At least 20 texts, or their vectors, (n, d), of any length.
+        encoder: Name, folder, or anything with `encode`. By default one is learned from the texts.
+        documents: Document of each text. Texts of one document are not compared: what stands in it
+            has much in common. By default each text is one.
+        seed: Of everything that is drawn.
+
+    Raises:
+        InputError: Arguments do not fit together.
+
+    Example:
+        >>> import firth
+        >>> known = firth.calibrate(texts, encoder="all-MiniLM-L6-v2")  # doctest: +SKIP
+        >>> known.threshold(false_match_rate=0.01)  # doctest: +SKIP
+        0.68
+    """
+    if documents is not None and len(documents) != len(texts):
+        raise InputError(f"got {len(texts)} texts and {len(documents)} documents; expected as many")
+    if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
+        vectors = unit(texts.astype(np.float64)).astype(np.float32)
+    else:
+        vectors = encode_texts([str(text) for text in texts], encoder, seed)
+    owners = np.arange(len(texts))
+    if documents is not None:
+        numbers: dict[object, int] = {}
+        owners = np.array([numbers.setdefault(name, len(numbers)) for name in documents], np.int64)
+    return Calibration(fit_matches(vectors, owners, seed))
+
+
+def encode_texts(texts: Sequence[str], encoder: "str | Encoder | None", seed: int) -> Singles:
+    """Return unit vectors of texts, (n, d); without an encoder one is learned from the texts."""
+    from tempfile import TemporaryDirectory
+
+    from firth.encoders.kinds import open_encoder
+
+    if encoder is not None:
+        return open_encoder(encoder).encode(texts)
+    from firth.model import build
+
+    with TemporaryDirectory() as folder:
+        model = build(list(texts), Path(folder) / "run", seed=seed)
+        return model.encoder.encode(texts)
 
 
 def build_calibration(run: Run) -> Outcome:
     """Draw what cannot match, and keep how high it scores."""
     inputs = {"corpus": Corpus.open(run, "all").digest}
     reads = [INDEX, *([] if index_encoder(run) else [ENCODER])]
-    settings = ["seed", "calibration", *NAMING]
-    return run.build(CALIBRATION, _fill, reads=reads, settings=settings, inputs=inputs)
+    return run.build(CALIBRATION, _fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     index, seed = Index.open(run), derive_seed(run.settings.seed, "scale")
-    corpus, pairs = index.corpus, run.settings.calibration.pairs
+    corpus, rng = index.corpus, np.random.default_rng(derive_seed(seed, "draw"))
     if len(corpus) < 2:
         raise InputError(f"{run.path}: has one sentence; expected two to compare")
-    scores = {}
-    for kind, most in ((RANDOM, pairs), (SAME_DOCUMENT, pairs // _OTHERS)):
-        cosines = _cosines(index, *draw_pairs(corpus.document_bounds, kind, most, seed))
-        if kind == SAME_DOCUMENT:  # Quotations repeat a sentence.
-            cosines = cosines[cosines < _SAME]
-        if len(cosines):
-            scores[kind] = np.sort(cosines)
-    rng = np.random.default_rng(derive_seed(seed, "no answer"))
-    scores |= _without_answer(Search(run, index), rng)
-    scores[UNMATCHED] = np.sort(_without_counterpart(index, rng))
-    write_arrays(workspace / SCORES, scores)
+    drawn = rng.permutation(corpus.n_documents)
+    size = np.cumsum(np.diff(corpus.document_bounds)[drawn])
+    sentences = corpus.sentences_of(np.sort(drawn[size - size[0] <= OTHERS]))
+    usual = corpus.usual_sentences()
+    texts = len(usual) if len(usual) > 1 else len(corpus)
+    if len(usual) > 1:
+        sentences = np.intersect1d(sentences, usual)
+    owners = corpus.document_of(sentences)
+    matches = fit_matches(index.vectors(sentences), owners, seed, texts=texts)
+    answers = _without_answer(Search(run, index), rng)
+    write_arrays(workspace / SCORES, answers)
     chosen = np.sort(rng.choice(len(corpus), min(_SCRIPT_TEXTS, len(corpus)), replace=False))
-    write_json(workspace / SCRIPTS, sorted(scripts_of(corpus.texts(chosen), _SCRIPT_SHARE)))
-    return {kind: int(some.size) for kind, some in scores.items()}
-
-
-def _cosines(index: Index, one: Ints, two: Ints) -> Floats:
-    cosines = np.empty(len(one))
-    for at in range(0, len(one), _ROWS):
-        sides = (index.vectors(side[at : at + _ROWS]) for side in (one, two))
-        cosines[at : at + _ROWS] = np.clip(np.einsum("nd,nd->n", *sides), -1.0, 1.0)
-    return cosines
+    scripts = sorted(scripts_of(corpus.texts(chosen), _SCRIPT_SHARE))
+    stored = vars(matches) if matches else None
+    write_json(workspace / NULL, {"matches": stored, "scripts": scripts})
+    counts = {kind: int(evidence.size) for kind, evidence in answers.items()}
+    return {"matches": matches.drawn if matches else 0, **counts}
 
 
 def _without_answer(search: Search, rng: np.random.Generator) -> dict[str, Floats]:
-    """Return the evidence of the best hits of drawn queries, (lengths, queries), for each unit."""
-    corpus, bm25 = search.index.corpus, search.index.bm25
-    wanted = QUERIES * sum(LENGTHS)
-    words: list[str] = []
-    for _ in range(4):  # Sentences of stop words give none.
-        for text in corpus.texts(rng.integers(0, len(corpus), wanted)):
-            if kept := bm25.searched_words(text):
-                words.append(kept[int(rng.integers(len(kept)))])
-        if len(words) >= wanted:
-            break
-    words = words or ["x"]
-    best = {unit: np.zeros((len(LENGTHS), QUERIES)) for unit in UNITS}
-    rows = ((i, length, n) for i, length in enumerate(LENGTHS) for n in range(QUERIES))
-    taken = 0
-    for i, length, n in progress(rows, "Calibration", QUERIES * len(LENGTHS)):
-        some = [words[(taken + k) % len(words)] for k in range(length)]
-        taken += length
-        if length == 1:
-            some = ["".join(rng.permutation([*some[0]]))]
-        for unit in UNITS:
-            best[unit][i, n] = search.best_evidence(" ".join(some), unit)
-    return {unit: np.sort(values, axis=1) for unit, values in best.items()}
-
-
-def _without_counterpart(index: Index, rng: np.random.Generator) -> Floats:
-    """Return the highest cosine of each drawn sentence with those that are near to no half."""
-    usual = index.corpus.usual_sentences()
-    usual = usual if len(usual) > 1 else np.arange(len(index.corpus))
-    ends = rng.choice(usual, (SENTENCES, 2))
-    halves = [[text.split() for text in index.corpus.texts(side)] for side in ends.T]
-    texts = [
-        " ".join(a[: (len(a) + 1) // 2] + b[len(b) // 2 :]) for a, b in zip(*halves, strict=True)
-    ]
-    vectors = index.encoder.encode(texts)
-    numbers, cosines = index.nearest(vectors, _SEEN)
-    best = np.zeros(SENTENCES)
-    for row, (near, scores) in enumerate(zip(numbers, cosines, strict=True)):
-        likeness = index.vectors(near) @ index.vectors(ends[row]).T
-        other = likeness.max(axis=1) < _NEAR
-        best[row] = scores[other].max(initial=0.0)
-    return best
-
-
-def draw_pairs(bounds: Ints, kind: str, most: int, seed: int) -> tuple[Ints, Ints]:
-    """Draw at most so many pairs of a kind; return the first and the second sentence of each.
-
-    No sentence is paired with itself, and every one is equally likely. `bounds` are those of
-    documents (`Corpus.document_bounds`).
-    """
-    rng = np.random.default_rng(derive_seed(seed, kind))
-    lengths, n = np.diff(bounds), int(bounds[-1])
-    if kind == RANDOM:
-        one = rng.integers(0, n, min(most, n * (n - 1) // 2))
-        two = rng.integers(0, n - 1, len(one))
-        return one, two + (two >= one)
-    several = np.where(lengths > 1, lengths, 0)
-    there = int((lengths * (lengths - 1) // 2).sum())
-    drawn = rng.choice(int(several.sum()), min(most, there)) if there else np.empty(0, np.int64)
-    before = starts(several)
-    documents = np.searchsorted(before, drawn, side="right") - 1
-    one = bounds[documents] + drawn - before[documents]
-    two = bounds[documents] + (rng.random(len(one)) * (lengths[documents] - 1)).astype(np.int64)
-    return one, two + (two >= one)
+    """Return the evidence of the first hits of questions whose document is hidden, ascending."""
+    corpus = search.index.corpus
+    bounds, titles = corpus.document_bounds, corpus.document_titles()
+    drawn = rng.permutation(np.flatnonzero(np.diff(bounds)))[:QUESTIONS].tolist()
+    found: dict[str, list[float]] = {each: [] for each in UNITS}
+    for document in progress(drawn, "Calibration", len(drawn)):
+        text = titles[document] or corpus.text(int(bounds[document]))
+        question = " ".join(text.split()[:WORDS])
+        for each in UNITS:
+            found[each].append(search.first_evidence(question, each, hidden=document))
+    return {each: np.sort(np.array(values)) for each, values in found.items()}

@@ -1,54 +1,164 @@
-"""Calibration: how high the best of all scores is where nothing here answers, or says the same.
+"""Calibration: how high the best of all scores is where nothing here says the same, or answers.
 
-The best of thousands of random scores is always high. A hit is therefore compared with the best
-hits of queries that have no answer here, and a match with the best matches of sentences that have
-no counterpart. Both are drawn, and searched, when the run is built (`firth.search.calibrate`).
+The best of thousands of scores is always high. A match is therefore compared with the best matches
+of sentences in documents that have nothing to do with them, and a hit with the first hits of
+questions whose own document is hidden. Both are drawn when a run is built
+(`firth.search.calibrate`), from vectors and their owners alone, so that any encoder has them.
 """
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from math import floor
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
 
-from firth.run.console import table
+from firth.run.console import table, wrapped
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, read_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.search.index import INDEX
-from firth.text.types import Floats
+from firth.text.types import Floats, Singles
 
 CALIBRATION = Stage("calibration", 4)
-SCORES, SCRIPTS = "scores.safetensors", "scripts.json"
-RANDOM, SAME_DOCUMENT, UNMATCHED = "random", "same-document", "unmatched"
-LENGTHS = (1, 2, 3, 5, 8, 13)
-"""Words that are searched for in the drawn queries; a query is compared with the nearest length."""
+SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
 UNLIKELY = "unlikely to answer"
-_ANSWERS_AT, _RELATED_AT = 0.05, 0.4
-_FEWEST, _COUNTED, _TOP = 1_000, 50, 0.01
-_SURE = 0.95
-_RATES = (0.1, 0.01, 0.001, 0.0001)
+ANSWERS_AT, RELATED_AT = 0.05, 0.8
+"""Highest chance of a hit that probably answers, and of one that may be related."""
+FLOOR = 0.2
+"""Chance above which a best match is taken for no match at all."""
+UNMEASURED = 0.8
+"""Least cosine of a match where nothing is known. Of pairs of STSb from here on, nine in ten are
+rated at least 3 of 5."""
+RATES = (0.2, 0.1, 0.05, 0.02, 0.01, 0.001)
+FEWEST = 20
+"""Values, and groups of documents, below which nothing is said of matches."""
+UNKNOWN = (
+    f"Nothing is known of false matches: that takes {FEWEST} documents, or texts, with vectors "
+    "that differ."
+)
+_LOW, _HIGH = 0.5, 0.95
+"""Quantiles between which the values of groups are fitted. Above, true matches may be; below, the
+tail has other causes."""
+
+
+@dataclass(frozen=True)
+class MatchNull:
+    """The distribution of the best cosine of a text without a counterpart among other texts.
+
+    The angle of the best of many falls as a Gumbel distribution does, and moves by `growth` with
+    the logarithm of their number (Gumbel 1958). It is fitted to the best of each of a few groups
+    of documents, so that a true match spoils one group, and only between two quantiles, so that
+    it spoils nothing where they are few. The tail beyond is that of the distribution: rates
+    of less than one in a thousand are guesses.
+
+    Attributes:
+        location, scale: Of the negative angle, in radians, to the best of `texts` others.
+        growth: By how much the location rises where the others are e times as many.
+        texts: Number of the others.
+        drawn: Texts whose best was looked at.
+    """
+
+    location: float
+    scale: float
+    growth: float
+    texts: int
+    drawn: int
+
+    @classmethod
+    def fit(cls, best: Singles, texts: int) -> "MatchNull | None":
+        """Fit to the best cosine of each of n texts in each of k equal groups of others, (n, k).
+
+        Values of -1 are of groups that have no others. `texts` is the number of all others. None:
+        too few values differ.
+        """
+        angles = -np.arccos(np.clip(best.astype(np.float64), -1.0, 1.0))
+        there = best > -1
+        if best.shape[0] < FEWEST or len(np.unique(best[there])) < FEWEST:
+            return None
+        n, groups = best.shape
+        sizes = [size for size in (1, 2, 4) if size <= groups // 2] or [1]
+        middles = []
+        for size in sizes:
+            merged = angles[:, : groups // size * size].reshape(n, -1, size).max(axis=2)
+            middles.append(float(np.median(merged[merged > -np.pi])))
+        growth = float(np.polyfit(np.log(sizes), middles, 1)[0]) if len(sizes) > 1 else 0.0
+        growth = max(growth, 0.0)
+        location, scale = _fit_gumbel(angles[there])
+        return cls(location + growth * float(np.log(groups)), scale, growth, texts, n)
+
+    def chance(self, cosines: npt.ArrayLike, texts: int | None = None) -> Floats:
+        """Return how often a text without a counterpart has a best match this near, in [0, 1].
+
+        Args:
+            cosines: Of any shape.
+            texts: Number of the others; by default that of the fit.
+        """
+        angles = -np.arccos(np.clip(np.asarray(cosines, np.float64), -1.0, 1.0))
+        place = np.clip((angles - self._location(texts)) / self.scale, -50.0, 500.0)
+        chance: Floats = -np.expm1(-np.exp(-place))
+        return chance
+
+    def threshold(self, rate: float, texts: int | None = None) -> float:
+        """Return the cosine that the best match of a share `rate` of such texts reaches.
+
+        It is at most 1: where that has a higher chance, not even equal texts are told from others.
+        """
+        angle = self._location(texts) - self.scale * np.log(-np.log1p(-rate))
+        return float(np.cos(min(angle, 0.0)))
+
+    def _location(self, texts: int | None) -> float:
+        more = 0.0 if texts is None else np.log(max(texts, 1) / self.texts)
+        return self.location + self.growth * more
+
+
+def _fit_gumbel(values: Floats) -> tuple[float, float]:
+    """Return location and scale of a Gumbel distribution, from the middle of a sample.
+
+    The likelihood is that of values between two quantiles; of those below only the number counts,
+    and of those above nothing.
+    """
+    low, high = np.quantile(values, (_LOW, _HIGH))
+    inner = values[(values >= low) & (values <= high)]
+    below = int((values < low).sum())
+    spread = max(float(high - low) / 3, 1e-6)
+    start, unit = float(np.median(values)), spread
+
+    def loss(given: Floats) -> float:
+        location, scale = start + unit * given[0], unit * float(np.exp(given[1]))
+        z, ends = (inner - location) / scale, (np.array([low, high]) - location) / scale
+        log_low, log_high = -np.exp(np.minimum(-ends, 700.0))
+        density = -z - np.exp(np.minimum(-z, 700.0)) - np.log(scale)
+        return float((len(inner) + below) * log_high - density.sum() - below * log_low)
+
+    found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-5})
+    return start + unit * float(found.x[0]), unit * float(np.exp(found.x[1]))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the scores of a run's index mean.
+    """What the scores of an encoder mean among some texts.
 
     Attributes:
-        scores: Ascending float64 arrays. `random` and `same-document` have the cosines of such
-            pairs of sentences, (n,). `unmatched` has the highest cosine of each drawn sentence
-            without a counterpart, (n,). `sentence` and `document` have the evidence of the best
-            hit of each drawn query without an answer, (lengths, n).
+        matches: The null of matches; None where too little is known.
+        answers: `sentence` and `document` → ascending evidence of the first hits of questions
+            whose own document is hidden, (n,); empty without a run.
         scripts: Writing systems of the documents, as Unicode names them, such as `LATIN`.
+
+    Example:
+        >>> import firth
+        >>> known = firth.calibrate(texts, encoder=model)  # doctest: +SKIP
+        >>> known.threshold(false_match_rate=0.01), known.chance(0.71)  # doctest: +SKIP
     """
 
-    scores: Mapping[str, Floats]
+    matches: MatchNull | None
+    answers: Mapping[str, Floats] = field(default_factory=dict)
     scripts: frozenset[str] = frozenset()
 
     @classmethod
@@ -59,8 +169,10 @@ class Calibration:
             MissingStageError: It is not built.
         """
         folder = Run.open(run).folder(CALIBRATION)
-        scores, _ = read_arrays(folder / SCORES)
-        return cls(scores, frozenset(read_json(folder / SCRIPTS)))
+        answers, _ = read_arrays(folder / SCORES)
+        stored = read_json(folder / NULL)
+        matches = MatchNull(**stored["matches"]) if stored["matches"] else None
+        return cls(matches, answers, frozenset(stored["scripts"]))
 
     @classmethod
     def current(cls, run: Run) -> "Calibration | None":
@@ -72,118 +184,129 @@ class Calibration:
         same = all(known.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
 
-    def chance(self, evidence: float, unit: str, length: float) -> float:
-        """Return how often a query without an answer here has a best hit as good, in (0, 1].
+    def _known(self) -> MatchNull:
+        if self.matches is None:
+            raise InputError(UNKNOWN)
+        return self.matches
+
+    def chance(self, cosine: float, texts: int | None = None) -> float:
+        """Return the share of texts without a counterpart whose best match is this near.
+
+        Args:
+            cosine: Of a text with the best of all others.
+            texts: Number of the others; by default all that were calibrated.
+
+        Raises:
+            InputError: Too little is known.
+        """
+        return float(self._known().chance(cosine, texts))
+
+    def threshold(self, false_match_rate: float, texts: int | None = None) -> float:
+        """Return the cosine that the best match of this share of texts reaches by chance.
+
+        Args:
+            false_match_rate: Share of the texts without a counterpart that get a match, in (0, 1).
+            texts: Number of texts among which the best is looked for; by default all.
+
+        Raises:
+            InputError: The rate is not between 0 and 1, or too little is known.
+        """
+        check_rate(false_match_rate)
+        return self._known().threshold(false_match_rate, texts)
+
+    def expected_false(
+        self, best: npt.ArrayLike, threshold: float, texts: int | None = None
+    ) -> float:
+        """Return how many of the matches from a threshold on are expected to be chance.
+
+        It is the number of texts without a counterpart times their chance. That number follows from
+        the texts whose chance is above `FLOOR`, which true matches hardly are (Storey 2002).
+
+        Args:
+            best: Cosine of each text with the best of the others, (n,); -1 where it is only known
+                that its chance is above `FLOOR`.
+            threshold: Least cosine of a match.
+            texts: Number of the others; by default all.
+        """
+        cosines = np.asarray(best, np.float64)
+        found = int((cosines >= threshold).sum())
+        return min(self._without(cosines, texts) * self.chance(threshold, texts), float(found))
+
+    def threshold_of_share(
+        self, best: npt.ArrayLike, share: float, texts: int | None = None
+    ) -> float:
+        """Return the lowest cosine from which on at most a share of the matches is chance.
+
+        It is 1 where no cosine has so small a share (Benjamini and Hochberg 1995). Arguments are
+        those of `expected_false`; `share` is in (0, 1).
+        """
+        check_rate(share, "expected share of false matches")
+        cosines = np.sort(np.asarray(best, np.float64))[::-1]
+        false = self._without(cosines, texts) * self._known().chance(cosines, texts)
+        good = np.flatnonzero(false <= share * np.arange(1, len(cosines) + 1))
+        return float(cosines[good[-1]]) if len(good) else 1.0
+
+    def _without(self, cosines: Floats, texts: int | None) -> float:
+        """Return about how many texts have no counterpart."""
+        unlike = int((self._known().chance(cosines, texts) > FLOOR).sum())
+        return min(unlike / (1 - FLOOR), float(len(cosines)))
+
+    def answer_chance(self, evidence: float, unit: str) -> float:
+        """Return how often a question without an answer here has a first hit as good, in (0, 1].
 
         Args:
             evidence: Evidence of a hit (`firth.search.search.Hit`).
             unit: `sentence` or `document`.
-            length: Number of words of the query that are searched for; stop words count half.
         """
-        nearest = np.abs(np.log(LENGTHS) - np.log(max(length, 1))).argmin()
-        best = self.scores[unit][nearest]
+        best = self.answers[unit]
         as_high = len(best) - np.searchsorted(best, evidence - 1e-9)
         return float((1 + as_high) / (1 + len(best)))
 
-    def threshold(self, false_match_rate: float, kind: str = RANDOM) -> float:
-        """Return the lowest cosine that at most this share of pairs, or sentences, reach.
-
-        It is the k-th highest of the n scores with k / (n + 1) at most the rate, so that the rate
-        holds on average over draws.
-
-        Args:
-            false_match_rate: In (0, 1).
-            kind: `random` for a single comparison of two sentences of the corpus. `unmatched` for
-                the best of all comparisons of a sentence that has no counterpart.
-
-        Raises:
-            InputError: The rate is not between 1 / (n + 1) and 1; too few scores were drawn for it.
-        """
-        scores = self.scores[kind]
-        n = len(scores)
-        allowed = floor(false_match_rate * (n + 1) + 1e-9)
-        if not 0 < false_match_rate < 1 or allowed < 1:
-            raise InputError(
-                f"a false-match rate of {false_match_rate:g}: expected one from {1 / (n + 1):.2g} "
-                f"to 1, because {n:,} were drawn"
-                + (". Draw more: --set calibration.pairs=N" if kind == RANDOM else "")
-            )
-        if allowed >= n:
-            return float(scores[0])
-        # Scores that equal one that is not allowed are not allowed either.
-        first = int(np.searchsorted(scores, scores[n - allowed - 1], side="right"))
-        return float(scores[first] if first < n else np.nextafter(scores[-1], np.inf))
-
-    def false_match_rate(self, threshold: float) -> float:
-        """Return the share of sentences without a counterpart that have a match this similar."""
-        best = self.scores[UNMATCHED]
-        return 1.0 - int(np.searchsorted(best, threshold)) / len(best)
-
-    def threshold_within(self, rate: float) -> float | None:
-        """Return the score that a share `rate` of pairs of different sentences of a document reach.
-
-        They share a subject and mostly say different things. Where fewer than 50 scores are that
-        high, the tail is taken to fall exponentially from the top hundredth on, as peaks over a
-        threshold do (Pickands 1975, with shape 0). The median of the tail sets its slope, because
-        its highest pairs may say the same. None: the corpus has too few such pairs, or its
-        documents repeat themselves so much that the threshold would be 0.95 or more.
-
-        Args:
-            rate: In (0, 1).
-        """
-        scores = self.scores.get(SAME_DOCUMENT, np.empty(0))
-        n = len(scores)
-        if n < _FEWEST:
-            return None
-        tail = max(10, round(_TOP * n))
-        if rate * n >= min(_COUNTED, tail):
-            threshold = float(scores[n - floor(rate * n)])
-        else:
-            start, middle = scores[n - tail], scores[n - tail // 2]
-            threshold = float(start + (middle - start) / np.log(2) * np.log(tail / n / rate))
-        return threshold if threshold < _SURE else None
+    def thresholds(self) -> dict[str, float]:
+        """Return rate of false matches → least cosine; nothing where too little is known."""
+        if self.matches is None:
+            return {}
+        return {f"{rate:g}": self.matches.threshold(rate) for rate in RATES}
 
     def as_dict(self) -> dict[str, Any]:
         """Return thresholds for rates of false matches, and counts, as plain values for JSON."""
         return {
-            "drawn": {kind: int(scores.size) for kind, scores in self.scores.items()},
-            "thresholds": self._thresholds(RANDOM),
-            "best_of_all_thresholds": self._thresholds(UNMATCHED),
+            "thresholds": self.thresholds(),
+            "matches": asdict(self.matches) if self.matches else None,
+            "questions": {unit: len(evidence) for unit, evidence in self.answers.items()},
+            "note": UNKNOWN if self.matches is None else "",
         }
-
-    def _thresholds(self, kind: str) -> dict[str, float]:
-        if kind not in self.scores:
-            return {}
-        known = [rate for rate in _RATES if rate * (len(self.scores[kind]) + 1) >= 1]
-        return {f"{rate:g}": self.threshold(rate, kind) for rate in known}
 
     def text(self) -> str:
         """Return a table of thresholds for rates of false matches."""
-        one, best = self._thresholds(RANDOM), self._thresholds(UNMATCHED)
-        rows = [
-            [
-                f"{100 * float(rate):g} %",
-                f"{score:.3f}",
-                f"{best[rate]:.3f}" if rate in best else "",
-            ]
-            for rate, score in one.items()
-        ]
-        return table([["false matches", "one comparison", "best of all sentences"], *rows])
+        if self.matches is None:
+            return wrapped(UNKNOWN)
+        rows = [[f"{100 * float(rate):g} %", f"{cut:.3f}"] for rate, cut in self.thresholds().items()]
+        said = (
+            f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
+            f"this similar; fitted to {self.matches.drawn:,} of them."
+        )
+        return "\n".join([wrapped(said), "", table([["false matches", "cosine"], *rows])])
+
+    __str__ = text
 
 
-def verdict(chance: float, has_all: bool = False) -> str:
-    """Return in words whether a hit answers, by its chance (`Calibration.chance`).
+def check_rate(rate: float, name: str = "false-match rate") -> None:
+    """Raise `InputError` unless a rate is in (0, 1)."""
+    if not 0 < rate < 1:
+        raise InputError(f"{name}: got {rate:g}; expected a number between 0 and 1")
 
-    Two words of a query meet by chance in many corpora, but where a hit has all, a reader sees a
-    relation.
+
+def verdict(chance: float) -> str:
+    """Return in words whether a hit answers, by its chance (`Calibration.answer_chance`).
 
     Example:
-        >>> verdict(0.01), verdict(0.2), verdict(0.9), verdict(0.9, has_all=True)
-        ('probably answers', 'may be related', 'unlikely to answer', 'may be related')
+        >>> verdict(0.01), verdict(0.2), verdict(0.9)
+        ('probably answers', 'may be related', 'unlikely to answer')
     """
-    if chance <= _ANSWERS_AT:
+    if chance <= ANSWERS_AT:
         return ANSWERS
-    return RELATED if chance <= _RELATED_AT or has_all else UNLIKELY
+    return RELATED if chance <= RELATED_AT else UNLIKELY
 
 
 def scripts_of(texts: Iterable[str], share: float = 0.0) -> frozenset[str]:

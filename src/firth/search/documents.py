@@ -17,7 +17,7 @@ from firth.run.console import WIDTH, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.align import Side, align
-from firth.search.calibration import Calibration
+from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.similar import similar_pairs
@@ -25,14 +25,8 @@ from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints
 
-RATE = 0.001
-"""Share of the pairs of sentences of one document that may be taken for a match."""
-DEFAULT = 0.6
-"""Least similarity of matching sentences where the corpus cannot set one."""
-UNSET = (
-    "The calibration sets no threshold (too few pairs of sentences of one document, or documents "
-    "that repeat themselves)"
-)
+RATE = 0.01
+"""Share of the sentences without a counterpart that may be taken for a match."""
 CANDIDATES = 10
 """Documents that each is aligned with: those that have most similar words."""
 _REMEMBERED = 4_096
@@ -230,7 +224,7 @@ def compare_documents(
         run: Its encoder compares sentences, and its sentences say what scores chance gives.
         a, b: The documents: ids of the run, files with one document each, documents, or sentences.
         threshold: Least similarity of matching sentences, in (0, 1). By default one that a
-            thousandth of the pairs of sentences of one document reach.
+            hundredth of the sentences without a counterpart reach (`Calibration.threshold`).
     """
     run = Run.open(run)
     threshold, notes = _threshold(run, threshold)
@@ -332,10 +326,10 @@ def _threshold(run: Run, given: float | None) -> tuple[float, tuple[str, ...]]:
         check_threshold(given)
         return given, ()
     calibration = Calibration.current(run)
-    threshold = calibration.threshold_within(RATE) if calibration else None
-    if threshold is not None and threshold > 0:
-        return threshold, ()
-    return DEFAULT, (f"{UNSET}, so it is {DEFAULT}.",)
+    if calibration is not None and calibration.matches is not None:
+        return calibration.threshold(RATE), ()
+    why = "The run has no calibration." if calibration is None else UNKNOWN
+    return UNMEASURED, (f"{why} So the threshold is {UNMEASURED}.",)
 
 
 def _side_of(index: Index, document: int) -> Side:

@@ -18,24 +18,22 @@ from scipy.sparse import csr_matrix
 from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import UNMATCHED, Calibration
-from firth.search.documents import RATE, check_threshold, find_reuse
+from firth.search.calibration import FLOOR, UNKNOWN, UNMEASURED, Calibration, check_rate
+from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
 from firth.search.similar import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable
-from firth.text.types import Ints
+from firth.text.types import Ints, Singles
 
 Unit = Literal["sentence", "document"]
 MIN_WORDS = 6
 """Shorter sentences are repeated in any large corpus by chance."""
-SIMILAR = 0.8
-"""Least cosine of similar sentences, whatever the corpus says. Of pairs of STSb from here on, nine
-in ten are rated at least 3 of 5; of those at 0.6 half are."""
-FALSE_MATCHES = 0.01
-"""Share of the sentences without a counterpart that may be given one."""
-SAME_STORY = 0.5
-"""Least score of similar documents: half of their words are matched, or more."""
+FALSE_SHARE = 0.05
+"""Share of chance that is expected among the similar texts."""
+SAME_STORY, SAME_TEXT = 0.5, 0.8
+"""Least score of the alignment of similar documents, of whose words half are matched, or more; and
+of those that must not differ in what matters, as near copies must not."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
 """Copies in so many documents, and in this share of all, are boilerplate."""
 _BLOCK = 8_192
@@ -130,8 +128,10 @@ class Duplicates(Sequence[Group]):
         groups: Boilerplate first, then groups with exact members, then by score; of equals the
             largest first.
         related: Texts with later ones that are near or similar, and differ in what matters.
-        false_match_rate: Share of sentences without a counterpart that have a match this similar,
-            measured on this corpus; None where it is not measured.
+        threshold: Least cosine of similar sentences. Documents are similar where sentences from
+            there on match half of their words.
+        false_share: Expected share of chance among the sentences that are this similar to one of
+            another document; None where nothing is known.
     """
 
     unit: Unit
@@ -139,7 +139,7 @@ class Duplicates(Sequence[Group]):
     groups: tuple[Group, ...]
     related: tuple[Group, ...]
     threshold: float
-    false_match_rate: float | None = None
+    false_share: float | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -181,7 +181,7 @@ class Duplicates(Sequence[Group]):
             "unit": self.unit,
             "compared": self.compared,
             "threshold": self.threshold,
-            "false_match_rate": self.false_match_rate,
+            "false_share": self.false_share,
             "notes": list(self.notes),
             "counts": self.counts(),
             "groups": [group.as_dict() for group in self.groups[:top]],
@@ -198,7 +198,8 @@ class Duplicates(Sequence[Group]):
         counts = self.counts()
         yield f"{self.compared:,} {self.unit}s: {plural(counts['groups'], 'group')}"
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
-        yield f"similar: a similarity of at least {self.threshold:.2f}"
+        of = "sentences with a" if self.unit == "document" else "a"
+        yield f"similar: {of} cosine of at least {self.threshold:.2f}"
         for line in self.notes:
             yield fill(line, WIDTH)
         yield from _listed(self.groups[:top])
@@ -232,7 +233,7 @@ def duplicates(
     *,
     unit: Unit = "sentence",
     threshold: float | None = None,
-    false_match_rate: float = FALSE_MATCHES,
+    false_share: float = FALSE_SHARE,
     where: str | None = None,
 ) -> Duplicates:
     """Return groups of the sentences, or documents, of a run that say the same.
@@ -242,12 +243,11 @@ def duplicates(
     Args:
         run: All its documents are compared, unless `where` selects some.
         unit: `sentence` or `document`.
-        threshold: Least similarity of what is similar, in (0, 1): the cosine of sentences, or the
-            score of the alignment of documents (by default 0.5). By default it is the highest of
-            0.8, the cosine that a thousandth of the pairs of sentences of one document reach, and
-            what `false_match_rate` needs.
-        false_match_rate: Share of the sentences without a counterpart that may be given one. It is
-            measured on sentences of two halves (`firth.search.calibrate`).
+        threshold: Least cosine of similar sentences, in (0, 1). By default that from which on
+            `false_share` of the sentences with a similar one are expected to have it by chance
+            (`Calibration.threshold_of_share`); sentences of documents that are aligned match from
+            the rate of `firth.search.documents.RATE` on.
+        false_share: In (0, 1).
         where: Filter of documents (`Corpus.documents_where`).
 
     Example:
@@ -258,7 +258,8 @@ def duplicates(
     check_threshold(threshold)
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
-    finder = _Finder(run, threshold, false_match_rate, where)
+    check_rate(false_share, "false share")
+    finder = _Finder(run, threshold, false_share, where)
     return finder.documents() if unit == "document" else finder.sentences()
 
 
@@ -269,10 +270,10 @@ class _Finder:
     """
 
     def __init__(
-        self, run: Run, threshold: float | None, false_match_rate: float, where: str | None
+        self, run: Run, threshold: float | None, false_share: float, where: str | None
     ) -> None:
         self._run, self._threshold = run, threshold
-        self._rate, self._where = false_match_rate, where
+        self._share, self._where = false_share, where
         self._index = Index.open(run)
         self._corpus = self._index.corpus
         self._reader = Reader(self._corpus.language)
@@ -294,9 +295,17 @@ class _Finder:
         owners = corpus.document_of(order)
         least_documents = max(BOILERPLATE, BOILERPLATE_SHARE * len(self._documents))
         short = table.boilerplate(owners, least_documents)
-        near, calibration, rate = table.near(), Calibration.current(self._run), None
-        chosen, least = table.distinct(), self._similarity(calibration)
+        near, calibration = table.near(), Calibration.current(self._run)
+        chosen = table.distinct()
         numbers = order[chosen]
+        least, known = UNMEASURED, calibration is not None and calibration.matches is not None
+        if self._threshold is not None:
+            least = self._threshold
+        elif calibration is not None and known:
+            least = calibration.threshold(FLOOR, len(numbers))
+        else:
+            why = UNKNOWN if calibration else "The run has no calibration. Run firth build."
+            self._notes.append(f"{why} So the threshold is {UNMEASURED}.")
         similar = similar_pairs(
             lambda rows: self._index.vectors(numbers[rows]),
             len(numbers),
@@ -308,11 +317,17 @@ class _Finder:
             self._notes.append(
                 f"Too many pairs are similar: of these the {len(similar):,} most similar count."
             )
-        if calibration:
-            rate = calibration.false_match_rate(least)
+        share = None
+        if calibration is not None and known:
+            best = _best(similar, owners, chosen)
+            if self._threshold is None:
+                least = max(least, calibration.threshold_of_share(best, self._share, len(numbers)))
+                similar = similar.where(similar.scores >= least)
+            found = int((best >= least).sum())
+            share = calibration.expected_false(best, least, len(numbers)) / max(found, 1)
             self._notes.append(
-                f"Of {len(calibration.scores[UNMATCHED])} sentences without a counterpart in "
-                f"this corpus, {rate:.1%} have a match this similar."
+                f"Of {plural(found, 'sentence')} this similar to one of another document, about "
+                f"{share:.1%} are so by chance."
             )
 
         def texts(numbers: Ints) -> list[str]:
@@ -348,26 +363,9 @@ class _Finder:
             groups=groups,
             related=related,
             threshold=least,
-            false_match_rate=rate,
+            false_share=share,
             notes=tuple(self._notes),
         )
-
-    def _similarity(self, calibration: Calibration | None) -> float:
-        """Return the least cosine of similar sentences."""
-        if self._threshold is not None:
-            return self._threshold
-        if calibration is None:
-            self._notes.append(
-                f"The run has no calibration, so the threshold is {SIMILAR}. Run firth build"
-            )
-            return SIMILAR
-        within = calibration.threshold_within(RATE)
-        if within is None:
-            self._notes.append(
-                "Sentences of one document set no threshold here: they are too few, or repeat "
-                f"each other. It is what the false matches need, and {SIMILAR} at least."
-            )
-        return max(within or 0.0, SIMILAR, calibration.threshold(self._rate, UNMATCHED))
 
     def documents(self) -> Duplicates:
         corpus, bounds, order = self._corpus, self._corpus.document_bounds, self._documents
@@ -378,15 +376,14 @@ class _Finder:
 
         numbers = progress(range(len(order)), "Reading documents")
         table = WordTable(([text(number)] for number in numbers), MIN_WORDS)
-        least = SAME_STORY if self._threshold is None else self._threshold
         place = np.full(corpus.n_documents, -1)
         place[order] = np.arange(len(order))
-        similar = self._aligned(least, place, table)
+        similar, least = self._aligned(place, table)
 
         def texts(numbers: Ints) -> list[str]:
             return [text(number) for number in numbers.tolist()]
 
-        def member(number: int, _: str, kind: Kind, score: float, other: str) -> Member:
+        def member(number: int, whole: str, kind: Kind, score: float, other: str) -> Member:
             d = int(order[number])
             first = corpus.text(int(bounds[d])) if bounds[d] < bounds[d + 1] else ""
             return Member(
@@ -396,31 +393,34 @@ class _Finder:
                 text=first,
                 kind=kind,
                 score=score,
+                differ=self._reader.differing(other, whole) if kind is Kind.RELATED else (),
                 date=self._dates[d],
                 number=d,
             )
 
-        groups, _ = self._groups(table.near(), similar, table.repeats(), member, texts, whole=True)
+        near = table.near()
+        groups, related = self._groups(near, similar, table.repeats(), member, texts, SAME_TEXT)
         notes = tuple(self._notes)
         return Duplicates(
             unit="document",
             compared=len(order),
             groups=groups,
-            related=(),
+            related=related,
             threshold=least,
             notes=notes,
         )
 
-    def _aligned(self, least: float, place: Ints, table: WordTable) -> Pairs:
-        """Return the pairs of distinct documents whose alignment has at least this score."""
-        reuse = find_reuse(self._run, where=self._where)
+    def _aligned(self, place: Ints, table: WordTable) -> tuple[Pairs, float]:
+        """Return the pairs of distinct documents that tell the same, and the least cosine of
+        matching sentences."""
+        reuse = find_reuse(self._run, threshold=self._threshold, where=self._where)
         self._notes += reuse.notes
-        kept = [pair for pair in reuse.pairs if pair.score >= least]
+        kept = [pair for pair in reuse.pairs if pair.score >= SAME_STORY]
         ends = np.array([pair.numbers for pair in kept], np.int64).reshape(-1, 2)
         scores = np.array([pair.score for pair in kept], np.float32)
-        pairs = Pairs(ends[:, 0], ends[:, 1], scores, least).renumbered(place)
+        pairs = Pairs(ends[:, 0], ends[:, 1], scores, SAME_STORY).renumbered(place)
         distinct = np.isin(np.arange(len(table)), table.distinct())
-        return pairs.where(distinct[pairs.left] & distinct[pairs.right])
+        return pairs.where(distinct[pairs.left] & distinct[pairs.right]), reuse.threshold
 
     def _groups(
         self,
@@ -429,24 +429,35 @@ class _Finder:
         repeats: Mapping[int, Sequence[int]],
         member: Callable[[int, str, Kind, float, str], Member],
         texts: Callable[[Ints], list[str]],
-        whole: bool = False,
+        strict: float = 0.0,
     ) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
         """Return the groups of matching texts, and those of related ones.
 
-        Each text comes with those of the same words. Whole documents are never related only: their
-        many words differ in something.
+        Each text comes with those of the same words. Similar texts of a score below `strict` may
+        differ: of documents that tell one story in other words, many words do.
         """
         ends = [near.left, near.right, similar.left, similar.right]
         copies = [number for first, some in repeats.items() for number in (first, *some)]
         numbers = np.unique(np.concatenate([*ends, np.array(copies, np.int64)]))
         of = dict(zip(numbers.tolist(), texts(numbers), strict=True))
 
-        def is_match(pairs: Pairs) -> Any:
-            rows = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-            differ = (self._reader.differing(of[i], of[j]) for i, j in rows)
-            return np.array([whole or not some for some in differ], bool)
+        copies_of_near = {*zip(near.left.tolist(), near.right.tolist(), strict=True)}
 
-        matches = [is_match(pairs) for pairs in (near, similar)]
+        def may_differ(i: int, j: int, score: float) -> bool:
+            return score < strict and (i, j) not in copies_of_near
+
+        def is_match(pairs: Pairs, is_near: bool) -> Any:
+            rows = zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True)
+            return np.array(
+                [
+                    (not is_near and may_differ(i, j, score))
+                    or not self._reader.differing(of[i], of[j])
+                    for i, j, score in rows
+                ],
+                bool,
+            )
+
+        matches = [is_match(near, True), is_match(similar, False)]
         stars = group_pairs(near.where(matches[0]), similar.where(matches[1]))
         taken = {number for members in stars.values() for number in members}
         stars |= {first: {} for first in repeats if first not in taken and first not in stars}
@@ -464,7 +475,7 @@ class _Finder:
                 rows = [(number, Kind.EXACT, 1.0) for number in alike]
                 for number, score in some[first].items():
                     kind = self._reader.kind(of[first], of[number])
-                    if whole and kind is Kind.RELATED:
+                    if some is stars and kind is Kind.RELATED:
                         kind = Kind.SIMILAR
                     copies_of = () if some is not stars else repeats.get(number, ())
                     rows += [(each, kind, min(1.0, score)) for each in (number, *copies_of)]
@@ -476,6 +487,15 @@ class _Finder:
                 groups.append(Group(representative, members))
             found.append(tuple(sorted(groups, key=_nearness)))
         return found[0], found[1]
+
+
+def _best(pairs: Pairs, owners: Ints, items: Ints) -> Singles:
+    """Return the highest score of each item with one of another document, (items,); or -1."""
+    apart = owners[pairs.left] != owners[pairs.right]
+    best = np.full(len(owners), -1.0, np.float32)
+    for side in (pairs.left, pairs.right):
+        np.maximum.at(best, side[apart], pairs.scores[apart])
+    return best[items]
 
 
 def _copies(group: Group) -> int:

@@ -9,7 +9,9 @@ headings would come first otherwise. BM25 finds names and numbers, and the cosin
 in other words.
 
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
-that any text could have. The calibration says how often a query without an answer reaches it.
+that any text could have. The calibration says how often the first hit of a question without an
+answer reaches it. The verdict on a query is that on its first hit, and no later hit has a better
+one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,10 +26,9 @@ import numpy.typing as npt
 from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import ANSWERS, NOTHING, RELATED, Calibration, scripts_of, verdict
+from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
 from firth.search.index import Index, index_encoder
 from firth.text.types import Floats, Ints, Singles
-from firth.text.words import stems, words
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]
@@ -63,8 +64,8 @@ class Hit:
             of its value and its document's.
         matches: Spans of the words of `text` that the query has: first and one-past-last character.
         title_matches: The same of `title`.
-        chance: How often a query without an answer here has a best hit as good, in (0, 1]; None
-            without a calibration.
+        chance: How often a question without an answer here has a first hit as good, in (0, 1], and
+            never below that of an earlier hit; None without a calibration.
         answer: The same in words: "probably answers", "may be related", "unlikely to answer".
         source: File of the document.
         line: Line at which the document begins.
@@ -105,8 +106,8 @@ class Hits(list[Hit]):
     """The hits of a query, the best first, and what is said of all.
 
     Attributes:
-        answer: Whether the best hit answers: "probably answers", "may be related" or "nothing here
-            answers this"; "" without a calibration.
+        answer: Whether the first hit answers: "probably answers", "may be related" or "probably
+            nothing here answers this"; "" without a calibration.
         unknown: Words of the query that no document has; all of it in a foreign writing system.
     """
 
@@ -236,8 +237,8 @@ class Search:
             hits = Hits(self._hits(query, best, unit))
         hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         if self.calibration:
-            said = {hit.answer for hit in hits}
-            hits.answer = next((one for one in (ANSWERS, RELATED) if one in said), NOTHING)
+            said = hits[0].answer if hits else UNLIKELY
+            hits.answer = NOTHING if said == UNLIKELY else said
         has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
         if hits.answer == NOTHING and not has_known:
             hits.clear()
@@ -250,18 +251,20 @@ class Search:
         scripts = scripts_of([query])
         return bool(scripts) and not scripts & self.calibration.scripts
 
-    def best_evidence(self, query: str, unit: Unit) -> float:
-        """Return the evidence of the best hit, at least 0."""
-        best = self._candidates(query, 1, "hybrid", unit, None).evidence
-        return float(best[0]) if len(best) else 0.0
+    def first_evidence(self, query: str, unit: Unit, hidden: int) -> float:
+        """Return the evidence of the first hit outside a document, at least 0."""
+        left = np.delete(np.arange(self.index.corpus.n_documents), hidden)
+        first = self._candidates(query, 1, "hybrid", unit, left).evidence
+        return float(first[0]) if len(first) else 0.0
 
     def _distinct(
         self, query: str, top: int, mode: Mode, unit: Unit, where: str | None
     ) -> _Candidates:
         """Return the best `top` candidates; of sentences with the same text only the best."""
         pool = top
+        documents = None if where is None else self.index.selected(where)
         while True:
-            best = self._candidates(query, pool, mode, unit, where)
+            best = self._candidates(query, pool, mode, unit, documents)
             if unit == "document":
                 return best
             firsts: dict[str, int] = {}
@@ -277,14 +280,14 @@ class Search:
         return self.index.corpus.document_of(np.arange(len(self.index)))
 
     def _candidates(
-        self, query: str, pool: int, mode: Mode, unit: Unit, where: str | None
+        self, query: str, pool: int, mode: Mode, unit: Unit, documents: Ints | None
     ) -> _Candidates:
-        """Return the best `pool` candidates, the best first."""
-        corpus, documents = self.index.corpus, self.index.selected(where)
+        """Return the best `pool` candidates of some documents, or of all, the best first."""
+        corpus = self.index.corpus
         of_sentences, of_documents, ceilings = self.index.bm25.scores(query)
         titles = self.index.bm25.title_shares(query)
         within = None
-        if where is not None:
+        if documents is not None:
             within = corpus.sentences_of(documents)
             of_sentences = _only(of_sentences, within)
             of_documents, titles = _only(of_documents, documents), _only(titles, documents)
@@ -348,16 +351,14 @@ class Search:
     def _hits(self, query: str, best: _Candidates, unit: Unit) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
         texts, owners = corpus.texts(best.numbers), corpus.document_of(best.numbers)
-        length, content = sum(bm25.terms(query).values()), bm25.content(query)
+        content, chance = bm25.content(query), None
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
-            document, chance, answer = corpus.document(d), None, ""
+            document = corpus.document(d)
             if self.calibration:
-                evidence = float(best.evidence[row])
-                chance = self.calibration.chance(evidence, unit, length)
-                shown = stems(words(f"{document.title} {text}"), bm25.stemmer)
-                answer = verdict(chance, has_all=content <= {*shown})
+                new = self.calibration.answer_chance(float(best.evidence[row]), unit)
+                chance = new if chance is None else max(chance, new)
             yield Hit(
                 score=float(best.scores[row]),
                 text=text,
@@ -370,7 +371,7 @@ class Search:
                 matches=bm25.matched(content, text),
                 title_matches=bm25.matched(content, document.title),
                 chance=chance,
-                answer=answer,
+                answer="" if chance is None else verdict(chance),
                 source=document.source,
                 line=document.line,
                 date=document.date,
