@@ -6,6 +6,8 @@
 
 - `build(documents, run)` learns from documents and returns a `Model`; `load(run)` opens one.
 - `differences(a, b)` says what two texts differ in that matters.
+- `match(left, right)` says which texts of two lists match, at a rate of false matches.
+- `calibrate(texts, encoder=...)` gives the thresholds of any encoder among some texts.
 - `open_scorer(name)` opens what scores pairs of texts: a run, an encoder, or a baseline.
 - `evaluate(scorers, tasks)` measures the correlation with human ratings, with intervals.
 - `compare_models(scorers, run)` compares models on a run's held-out documents, without labels.
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from firth.evaluation.compare import compare_models
     from firth.evaluation.evaluate import evaluate
     from firth.model import Model, build, load, open_scorer
+    from firth.plain import calibrate, match
     from firth.text.differences import differences
     from firth.train.adapt import adapt
     from firth.train.distill import distill
@@ -29,12 +32,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Model", "__version__", "adapt", "build", "compare_models", "cross_validate", "differences",
-    "distill", "evaluate", "finetune", "load", "open_scorer",
+    "Model", "__version__", "adapt", "build", "calibrate", "compare_models", "cross_validate",
+    "differences", "distill", "evaluate", "finetune", "load", "match", "open_scorer",
 ]  # fmt: skip
 
 _HOMES = {
     "firth.model": ("Model", "build", "load", "open_scorer"),
+    "firth.plain": ("calibrate", "match"),
     "firth.evaluation.compare": ("compare_models",),
     "firth.evaluation.evaluate": ("evaluate",),
     "firth.text.differences": ("differences",),

@@ -184,7 +184,7 @@ class Model:
         threshold: float | None = None,
         *,
         unit: Literal["sentence", "document"] = "sentence",
-        false_match_rate: float | None = None,
+        false_share: float | None = None,
         where: str | None = None,
     ) -> "Duplicates":
         """Return groups of equal, nearly equal and similar texts.
@@ -192,15 +192,15 @@ class Model:
         Args:
             threshold: Lowest similarity of similar texts, in (0, 1).
             unit: Sentences or documents are compared.
-            false_match_rate: Share of false matches that the default threshold allows, in (0, 1).
+            false_share: Expected share of chance that the default threshold allows, in (0, 1).
             where: Filter of documents, as for `search`.
         """
-        from firth.search.duplicates import FALSE_MATCHES, duplicates
+        from firth.search.duplicates import FALSE_SHARE, duplicates
 
-        rate = FALSE_MATCHES if false_match_rate is None else false_match_rate
+        share = FALSE_SHARE if false_share is None else false_share
         with self._said():
             return duplicates(
-                self.run, unit=unit, threshold=threshold, false_match_rate=rate, where=where
+                self.run, unit=unit, threshold=threshold, false_share=share, where=where
             )
 
     def compare_documents(

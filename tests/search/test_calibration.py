@@ -1,6 +1,10 @@
-"""`firth.search.calibration`: rates hold on average, and drawn queries have their chance."""
+"""`firth.search.calibration`: rates hold though true matches are among what they are fitted to."""
 
-from collections.abc import Callable, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from shutil import rmtree
 
 import numpy as np
 import pytest
@@ -11,130 +15,194 @@ from tests.search.conftest import build_encoder, documents
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.search import calibrate
-from firth.search.calibrate import build_calibration, draw_pairs
+from firth.search.calibrate import build_calibration, fit_matches
 from firth.search.calibration import (
-    LENGTHS,
-    RANDOM,
-    SAME_DOCUMENT,
-    UNMATCHED,
+    FLOOR,
+    UNKNOWN,
     Calibration,
+    MatchNull,
     scripts_of,
+    verdict,
 )
 from firth.search.index import INDEX
-from firth.text.types import Floats
+from firth.text.types import Ints, Singles
 
 Make = Callable[..., Run]
-SCORES = st.lists(st.sampled_from([x / 20 for x in range(21)]), min_size=1, max_size=60)
+D = 24
 
 
-def calibration(scores: Sequence[float] | Floats, kind: str = RANDOM) -> Calibration:
-    """A calibration of drawn scores."""
-    return Calibration({kind: np.sort(np.asarray(scores, float))})
+def directions(n: int, seed: int) -> Singles:
+    """Random unit vectors with a common part, as sentences of one field have."""
+    rows = np.random.default_rng(seed).standard_normal((n, D)) + 0.4
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-@given(SCORES, st.floats(-0.1, 1.1))
-def test_a_chance_is_the_share_that_is_as_high(scores: list[float], evidence: float) -> None:
+def copies(vectors: Singles, seed: int) -> Singles:
+    """The same vectors with a little noise."""
+    noise = np.random.default_rng(seed).normal(0, 0.05, vectors.shape)
+    rows = vectors + noise
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def fitted(vectors: Singles, owners: Ints | None = None, seed: int = 1) -> MatchNull:
+    """The null of vectors, of which each is a document."""
+    null = fit_matches(vectors, np.arange(len(vectors)) if owners is None else owners, seed)
+    assert null is not None
+    return null
+
+
+def group_bests(n: int, groups: int, seed: int, share: float = 0.0) -> Singles:
+    """Cosines whose angles are Gumbel; a share of the texts has a copy in one group."""
+    rng = np.random.default_rng(seed)
+    best = np.cos(1.3 - np.minimum(rng.gumbel(0, 0.07, (n, groups)), 1.3)).astype(np.float32)
+    copied = np.flatnonzero(rng.random(n) < share)
+    best[copied, rng.integers(0, groups, len(copied))] = rng.uniform(0.85, 1.0, len(copied))
+    return best
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("groups", [8, 32])
+def test_a_rate_holds_whatever_share_has_a_copy(share: float, groups: int) -> None:
+    """Of new texts, as many reach the threshold as it says, within a factor of two."""
+    null = MatchNull.fit(group_bests(2_000, groups, 1, share), 5_000)
+    assert null is not None
+    best = group_bests(50_000, groups, 2).max(axis=1)
+    for rate in (0.1, 0.05, 0.02, 0.01):
+        measured = np.mean(best >= null.threshold(rate))
+        assert rate / 2 < measured < 2 * rate
+        assert np.mean(null.chance(best) <= rate) == pytest.approx(measured, abs=1e-3)
+
+
+def test_copies_move_a_threshold_little() -> None:
+    """Of vectors, a fifth of which has a copy."""
+    vectors = directions(3_000, 1)
+    doubled = np.concatenate([vectors, copies(vectors[:600], 3)])
+    assert np.quantile((vectors @ doubled.T - np.eye(3_000, 3_600)).max(axis=1), 0.95) > 0.9
+    assert fitted(doubled).threshold(0.05) == pytest.approx(
+        fitted(vectors).threshold(0.05), abs=0.02
+    )
+
+
+def test_the_best_of_more_texts_is_higher() -> None:
+    """A null of some texts says about what the best of ten times as many is."""
+    few, many, new = directions(1_000, 4), directions(10_000, 5), directions(3_000, 6)
+    null, best = fitted(few), (new @ many.T).max(axis=1)
+    assert null.threshold(0.5) < null.threshold(0.5, 10_000)
+    assert null.among(10_000).threshold(0.1) == null.threshold(0.1, 10_000)
+    assert 0.25 < np.mean(best >= null.threshold(0.5, 10_000)) < 0.75
+
+
+def test_texts_of_one_document_are_not_compared() -> None:
+    """A document that repeats itself changes nothing."""
+    vectors = directions(1_000, 7)
+    twice, owners = np.concatenate([vectors, copies(vectors, 8)]), np.tile(np.arange(1_000), 2)
+    once, both = fitted(vectors), fitted(twice, owners)
+    assert both.threshold(0.05) == pytest.approx(once.threshold(0.05), abs=0.03)
+    assert fitted(twice).threshold(0.05) > both.threshold(0.05)
+
+
+@given(st.floats(0.001, 0.9), st.floats(0.001, 0.9))
+def test_chance_and_threshold_are_inverse(one: float, two: float) -> None:
+    """A lower rate has a higher threshold, and the chance of a threshold is its rate."""
+    null = MatchNull(location=-1.2, scale=0.08, growth=0.05, texts=1_000, drawn=100)
+    for rate in (one, two):
+        assert null.chance(null.threshold(rate)) == pytest.approx(rate, rel=1e-6)
+    assert (one < two) <= (null.threshold(one) >= null.threshold(two))
+
+
+def test_the_expected_share_of_chance_is_that_of_the_list() -> None:
+    """Half of the texts have a copy: of the matches so many are false as the list says."""
+    vectors, new = directions(3_000, 9), directions(1_500, 10)
+    asked = np.concatenate([new, copies(vectors[:1_500], 11)])
+    best, calibration = (asked @ vectors.T).max(axis=1), Calibration(fitted(vectors))
+    for threshold in (calibration.threshold(0.5), calibration.threshold(0.2)):
+        false = float((best[:1_500] >= threshold).sum())
+        assert false / 3 < calibration.expected_false(best, threshold) < 3 * false
+    cut = calibration.threshold_of_share(best, 0.05)
+    measured = (best[:1_500] >= cut).sum() / (best >= cut).sum()
+    assert 0.0 < measured <= 0.1
+    assert calibration.expected_false(best, cut) <= 0.05 * (best >= cut).sum()
+    unknown = np.where(best < calibration.threshold(FLOOR), -1, best)
+    assert calibration.threshold_of_share(unknown, 0.05) == cut
+    assert calibration.threshold_of_share((new @ vectors.T).max(axis=1), 0.01) > cut
+
+
+def test_nothing_is_said_of_too_little() -> None:
+    """Few documents, or vectors that are all the same, have no null, and text and JSON say so."""
+    assert fit_matches(directions(19, 1), np.arange(19), 1) is None
+    assert fit_matches(directions(500, 1), np.arange(500) % 19, 1) is None
+    assert fit_matches(np.tile(directions(1, 1), (50, 1)), np.arange(50), 1) is None
+    nothing = Calibration(None)
+    with pytest.raises(InputError, match="Nothing is known"):
+        nothing.threshold(0.1)
+    assert nothing.as_dict()["note"] == UNKNOWN
+    assert "Nothing is known" in nothing.text()
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -1.0])
+def test_a_rate_is_checked(rate: float) -> None:
+    """The message says what was expected."""
+    known = Calibration(fitted(directions(100, 1)))
+    with pytest.raises(InputError, match="between 0 and 1"):
+        known.threshold(rate)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        known.threshold_of_share([0.5], rate)
+
+
+@given(st.lists(st.floats(0, 3), min_size=1, max_size=60), st.floats(-0.1, 3.1))
+def test_the_chance_of_an_answer_is_the_share_that_is_as_high(
+    scores: list[float], evidence: float
+) -> None:
     """Equal evidence counts, and the share is never 0."""
-    best = np.tile(np.sort(scores), (len(LENGTHS), 1))
-    chance = Calibration({"sentence": best}).chance(evidence, "sentence", 4)
+    calibration = Calibration(None, {"sentence": np.sort(scores)})
     as_high = np.sum(np.array(scores) >= evidence - 1e-9)
+    chance = calibration.answer_chance(evidence, "sentence")
     assert chance == pytest.approx((1 + as_high) / (1 + len(scores)))
-
-
-@given(SCORES, st.floats(0.02, 0.98))
-def test_a_threshold_keeps_its_rate(scores: list[float], rate: float) -> None:
-    """At most k of n scores reach it, with k / (n + 1) at most the rate; a lower one has more."""
-    calibrated, n = calibration(scores), len(scores)
-    if rate * (n + 1) < 1 - 1e-9:
-        with pytest.raises(InputError, match=r"calibration\.pairs"):
-            calibrated.threshold(rate)
-        return
-    threshold = calibrated.threshold(rate)
-    assert (np.array(scores) >= threshold).sum() <= rate * (n + 1) + 1e-6
-    lower = [score for score in scores if score < threshold]
-    if lower:
-        assert (np.array(scores) >= max(lower)).sum() > rate * (n + 1) - 1e-6
-
-
-def test_a_rate_holds_on_average_over_draws() -> None:
-    """Thresholds from one sample have the promised rate on another."""
-    rng = np.random.default_rng(7)
-    for rate in (0.1, 0.01):
-        reached = [
-            np.mean(rng.normal(size=5_000) >= calibration(rng.normal(size=500)).threshold(rate))
-            for _ in range(200)
-        ]
-        assert rate / 1.3 < np.mean(reached) <= 1.1 * rate
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0, -1.0, 1e-9])
-def test_a_rate_that_cannot_be_kept_is_refused(rate: float) -> None:
-    """Nothing is extrapolated for a promised rate."""
-    with pytest.raises(InputError, match="expected one from"):
-        calibration(np.arange(100.0)).threshold(rate)
-
-
-def test_a_tail_is_extrapolated_where_scores_are_few() -> None:
-    """Of exponential scores, the rate beyond the sample is met."""
-    rng = np.random.default_rng(3)
-    for rate, n in ((0.01, 50_000), (1e-3, 2_000), (1e-4, 2_000)):
-        thresholds = [
-            calibration(rng.exponential(0.05, size=n), SAME_DOCUMENT).threshold_within(rate)
-            for _ in range(50)
-        ]
-        assert np.mean([t for t in thresholds if t]) == pytest.approx(-0.05 * np.log(rate), rel=0.1)
-
-
-@given(
-    st.lists(st.integers(0, 6), min_size=1, max_size=12), st.sampled_from((RANDOM, SAME_DOCUMENT))
-)
-def test_drawn_pairs_are_of_their_kind(lengths: list[int], kind: str) -> None:
-    """Two different sentences: of any documents, or of one."""
-    bounds = np.concatenate([[0], np.cumsum(lengths)])
-    if bounds[-1] < 2:
-        return
-    one, two = draw_pairs(bounds, kind, 50, seed=13)
-    again = draw_pairs(bounds, kind, 50, seed=13)
-    assert (one == again[0]).all()
-    assert (two == again[1]).all()
-    assert (one != two).all()
-    if len(one):
-        assert min(one.min(), two.min()) >= 0
-        assert max(one.max(), two.max()) < bounds[-1]
-    same = np.searchsorted(bounds, one, "right") == np.searchsorted(bounds, two, "right")
-    if kind is not RANDOM:
-        assert same.all()
-        assert (len(one) > 0) == any(n > 1 for n in lengths)
+    assert verdict(chance) in ("probably answers", "may be related", "unlikely to answer")
 
 
 def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It belongs to the vectors it was drawn from, and longer queries have less evidence."""
-    monkeypatch.setattr(calibrate, "SENTENCES", 50)
-    run = make(documents(), calibration={"pairs": 2_000})
+    """It belongs to the vectors it was drawn from, and says rates and questions."""
+    monkeypatch.setattr(calibrate, "QUESTIONS", 15)
+    run = make(documents())
     assert Calibration.current(run) is None
     with pytest.raises(MissingStageError, match="firth build"):
         Calibration.open(run)
     build_calibration(run)
     drawn = Calibration.open(run)
-    shapes = {kind: scores.shape for kind, scores in drawn.scores.items()}
-    (within,) = shapes.pop(SAME_DOCUMENT)
-    assert within == pytest.approx(24 * 10, abs=5)  # equal ones go
-    queries = (len(LENGTHS), calibrate.QUERIES)
-    expected = {RANDOM: (2_000,), UNMATCHED: (50,), "sentence": queries, "document": queries}
-    assert shapes == expected
+    assert {kind: evidence.shape for kind, evidence in drawn.answers.items()} == {
+        "sentence": (15,), "document": (15,),
+    }  # fmt: skip
     assert drawn.scripts == {"LATIN"}
-    medians = np.median(drawn.scores["sentence"], axis=1)
-    assert medians[1] > medians[3] > medians[5]
+    assert drawn.matches is not None
+    assert drawn.matches.texts == 24 * 5
     assert drawn.threshold(0.01) > drawn.threshold(0.1)
-    threshold = drawn.threshold(0.1, UNMATCHED)
-    assert threshold > drawn.threshold(0.1)
-    assert drawn.false_match_rate(threshold) <= 0.1 + 1 / 50
     assert drawn.as_dict()["thresholds"]["0.01"] == drawn.threshold(0.01)
-    assert "best of all" in drawn.text()
+    assert "false matches" in drawn.text()
 
     build_encoder(run, seed=4)
     run.build(INDEX, lambda _, workspace: {})
     assert Calibration.current(run) is None
+
+
+def test_no_byte_depends_on_the_number_of_threads(make: Make) -> None:
+    """A calibration in a process with one thread, and with four."""
+    run, digests = make(documents()), []
+    for threads in ("1", "4"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        script = (
+            "import sys; from firth.run.run import Run; from firth.search.calibrate import *; "
+            "run = Run.open(sys.argv[1]); build_calibration(run); "
+            "print(run.manifest(CALIBRATION).digest)"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", script, str(run.path)],
+            env={**os.environ, **dict.fromkeys(names, threads)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        digests.append(result.stdout)
+        rmtree(run.path / "calibration")
+    assert digests[0] == digests[1] != ""
 
 
 def test_scripts_are_those_of_enough_letters() -> None:
@@ -143,19 +211,3 @@ def test_scripts_are_those_of_enough_letters() -> None:
     assert scripts_of(texts, share=0.01) == {"LATIN"}
     assert scripts_of(texts) == {"LATIN", "GREEK"}
     assert scripts_of(["12, 13"]) == frozenset()
-
-
-def test_a_threshold_within_documents_is_set_or_not() -> None:
-    """Too few pairs, or documents that repeat themselves, set none."""
-    rng = np.random.default_rng(2)
-
-    def within(scores: Floats) -> float | None:
-        return calibration(scores, SAME_DOCUMENT).threshold_within(0.001)
-
-    scores = rng.normal(0.2, 0.1, 50_000)
-    threshold = within(scores)
-    assert threshold is not None
-    assert np.mean(scores >= threshold) == pytest.approx(0.001, rel=0.05)
-    assert within(scores[:500]) is None
-    assert within(np.concatenate([scores, np.full(500, 0.97)])) is None
-    assert Calibration({}).threshold_within(0.001) is None

@@ -10,7 +10,8 @@ from tests.search.conftest import Records, documents
 from firth.corpus.document import Document
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.documents import DEFAULT, Comparison, Given, compare_documents, find_reuse
+from firth.search.calibration import UNMEASURED
+from firth.search.documents import Comparison, Given, compare_documents, find_reuse
 from firth.text.near import Kind
 from firth.text.sentences import split_sentences
 
@@ -87,8 +88,8 @@ def test_what_is_no_document_is_refused(run: Run, tmp_path: Path) -> None:
 def test_a_threshold_that_cannot_be_set_is_said(run: Run) -> None:
     """Without a calibration the default is named."""
     result = compare_documents(run, "sea-0", "sea-1")
-    assert result.threshold == DEFAULT
-    assert f"so it is {DEFAULT}" in result.notes[0]
+    assert result.threshold == UNMEASURED
+    assert f"the threshold is {UNMEASURED}" in result.notes[0]
 
 
 def test_pairs_that_share_text_are_found(make: Make) -> None:

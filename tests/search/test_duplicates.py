@@ -12,9 +12,9 @@ from tests.search.conftest import TOPICS, Records, document, documents
 
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import SAME_DOCUMENT, UNMATCHED, Calibration
+from firth.search.calibration import UNMEASURED, Calibration, MatchNull
 from firth.search.clean import read_review, write_cleaned, write_review
-from firth.search.duplicates import SIMILAR, duplicates, group_pairs
+from firth.search.duplicates import duplicates, group_pairs
 from firth.search.evidence import Reader
 from firth.text.near import Kind, Pairs
 
@@ -145,21 +145,39 @@ def test_boilerplate_is_named_however_short(make: Make) -> None:
     assert not any(group.boilerplate for group in result[2:])
 
 
-def test_a_threshold_has_an_error_rate(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the highest that pairs of a document, false matches and the default ask for."""
+def test_a_threshold_has_an_expected_share_of_chance(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer may be chance, so the threshold is higher; what is unknown is said."""
     result = duplicates(run)
-    assert result.threshold == SIMILAR
+    assert result.threshold == UNMEASURED
     assert any("no calibration" in line for line in result.notes)
-    rng = np.random.default_rng(1)
-    low, high = (np.sort(rng.normal(mean, 0.1, 50_000)) for mean in (0.2, 0.6))
-    for within, best, expected in ((low, low, SIMILAR), (high, low, 0.91), (low, high, 0.83)):
-        calibration = Calibration({SAME_DOCUMENT: within, UNMATCHED: best})
-        monkeypatch.setattr(Calibration, "current", lambda _, c=calibration: c)
-        result = duplicates(run)
-        assert result.threshold == pytest.approx(expected, abs=0.03)
-        assert result.false_match_rate == pytest.approx(np.mean(best >= (result.threshold or 1)))
-    monkeypatch.setattr(Calibration, "current", lambda _: Calibration({UNMATCHED: low}))
-    assert any("set no threshold" in line for line in duplicates(run).notes)
+    assert result.false_share is None
+    null = MatchNull(location=-0.75, scale=0.05, growth=0.05, texts=120, drawn=120)
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    loose, strict = duplicates(run, false_share=0.9), duplicates(run, false_share=0.2)
+    assert loose.threshold <= strict.threshold
+    assert loose.false_share is not None
+    assert strict.false_share is not None
+    assert strict.false_share <= 0.2
+    assert any("by chance" in line for line in strict.notes)
+    assert duplicates(run, threshold=0.9).false_share is not None
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(None))
+    assert any("Nothing is known" in line for line in duplicates(run).notes)
+
+
+def test_documents_that_differ_in_what_matters_are_related(make: Make) -> None:
+    """Reports of two years are no copies; a report and its copy are."""
+    text = " ".join(each["text"] for each in documents(range(1)))
+    report = f"This is the report of the harbor for the year {{}}. {text}"
+    records = [{"id": str(year), "text": report.format(year)} for year in (2017, 2019)]
+    copy = {"id": "copy", "text": report.format(2019) + " It ends here."}
+    result = duplicates(make([*records, copy]), unit="document")
+    (group,) = result
+    assert (group.representative.document, group.members[0].document) == ("2019", "copy")
+    (pair,) = result.related
+    assert pair.representative.document == "2017"
+    assert pair.members[0].differ == ("numbers (2017, 2019)",)
 
 
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:
@@ -207,7 +225,7 @@ def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
         {**source, "id": "near", "text": source["text"] + " It rained.", "date": "2001-01-01"},
         {**source, "id": "retold", "text": f"{words} Nobody knew why.", "date": "2002-01-01"},
     ]
-    result = duplicates(make(records), unit="document")
+    result = duplicates(make(records), unit="document", threshold=0.6)
     assert result.unit == "document"
     assert result.compared == len(records)
     (group,) = [g for g in result if g.representative.document == "first"]

@@ -1,4 +1,4 @@
-"""Commands that measure: `evaluate`, `compare-models`, `compare-results`, `calibrate`."""
+"""Commands that measure: `evaluate`, `compare-models`, `compare-results`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -106,28 +106,3 @@ def compare_results(
     sets = tuple(mean.split(",")) if mean else ()
     result = run_comparison(files, against, mean_of=sets)
     show(result, as_json, result.text())
-
-
-def calibrate(
-    run: RunFolder = None,
-    false_match_rate: Annotated[
-        float | None,
-        typer.Option(help="Print the threshold that this share of random pairs reaches."),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Show the meaning of a run's scores, and thresholds for rates of false matches."""
-    from firth.run.run import Run
-    from firth.search.calibrate import build_calibration
-    from firth.search.calibration import Calibration
-
-    opened = Run.open(run_folder(run))
-    build_calibration(opened)
-    calibration = Calibration.open(opened)
-    if false_match_rate is not None:
-        threshold = calibration.threshold(false_match_rate)
-        line = f"threshold {threshold:.3f}: at most {false_match_rate:.4%} of random pairs"
-        show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
-        return
-    show(calibration.as_dict(), as_json, calibration.text())

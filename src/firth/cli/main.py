@@ -26,11 +26,12 @@ app = typer.Typer(
 _COMMANDS = {
     "Documents": (build.build, build.add, build.remove, build.status, build.verify),
     "Search and compare": (
-        search.search, query.similarity, query.explain, query.differences, search.duplicates,
+        search.search, search.match, query.similarity, query.explain, query.differences,
+        search.duplicates,
         search.find_reuse, search.compare_documents, query.encode, build.serve, build.report,
     ),
     "Measure": (
-        evaluate.evaluate, evaluate.compare_models, evaluate.compare_results, evaluate.calibrate,
+        evaluate.evaluate, evaluate.compare_models, evaluate.compare_results, search.calibrate,
     ),
 }  # fmt: skip
 """Heading in the list of commands → the commands."""

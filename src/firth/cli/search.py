@@ -1,4 +1,4 @@
-"""Commands that find text: `search`, `duplicates`, `find-reuse`, `compare-documents`."""
+"""Commands that find text, and what their scores mean: `search`, `match`, `duplicates`, ..."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,9 +10,12 @@ from firth.cli.options import (
     Force,
     Out,
     Quiet,
+    RayAddress,
     RunFolder,
     Top,
     Where,
+    Workers,
+    executor_of,
     run_folder,
     say_json,
     show,
@@ -68,12 +71,14 @@ def search(
 
 def duplicates(
     run: RunFolder = None,
-    threshold: Annotated[float | None, typer.Option(help="Lowest cosine of similar texts.")] = None,
-    false_match_rate: Annotated[
+    threshold: Annotated[
+        float | None, typer.Option(help="Least cosine of similar sentences.")
+    ] = None,
+    false_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of sentences without a counterpart that may be given one. It sets the "
-            "threshold. [default: 0.01]"
+            help="Expected share of chance among similar sentences. It sets the threshold. "
+            "[default: 0.05]"
         ),
     ] = None,
     unit: Unit = "sentence",
@@ -94,10 +99,9 @@ def duplicates(
     from firth.model import load
     from firth.run.outputs import claim_output
     from firth.search.clean import dropped_file, read_review, write_cleaned, write_review
-    from firth.search.duplicates import FALSE_MATCHES
 
-    if threshold is not None and false_match_rate is not None:
-        raise InputError("got --threshold and --false-match-rate; expected one of them")
+    if threshold is not None and false_share is not None:
+        raise InputError("got --threshold and --false-share; expected one of them")
     if review is not None:
         out = out or Path("duplicates-review.csv")
         if out.is_file() and not force:
@@ -107,8 +111,7 @@ def duplicates(
     for path in () if out is None else (out, dropped_file(out)):
         claim_output(path, force)
     model = load(run_folder(run))
-    rate = FALSE_MATCHES if false_match_rate is None else false_match_rate
-    result = model.duplicates(threshold, false_match_rate=rate, unit=unit)
+    result = model.duplicates(threshold, false_share=false_share, unit=unit)
     if out is not None and review is not None:
         count = write_review(result, review, out, model.run.settings.seed, force)
         say(f"{out}: {count} pairs. Fill the column `match` with 1 or 0, and call this again")
@@ -116,6 +119,111 @@ def duplicates(
         say(wrapped(write_cleaned(model.run, result, out, force).text()))
     else:
         show(result.as_dict(), as_json, result.text(top))
+
+
+Column = Annotated[str, typer.Option(help="Field of the texts in tables and records.")]
+IdColumn = Annotated[str | None, typer.Option("--id", help="Field of what the texts are called.")]
+EncoderName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Encoder. By default one is learned from the texts."),
+]
+
+
+def match(
+    left: Annotated[Path, typer.Argument(metavar="LEFT", help="Lines of text, or records.")],
+    right: Annotated[
+        Path | None, typer.Argument(metavar="RIGHT", help="The same. [default: LEFT]")
+    ] = None,
+    column: Column = "text",
+    id_column: IdColumn = None,
+    encoder: EncoderName = None,
+    false_match_rate: Annotated[
+        float, typer.Option(help="Share of texts without a counterpart that may get a match.")
+    ] = 0.01,
+    language: Annotated[str, typer.Option(help="Language of the texts (ISO 639-1).")] = "en",
+    top: Top = 20,
+    workers: Workers = 1,
+    ray: RayAddress = None,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Match each text of a list with one of another, or of the same, without a run.
+
+    --out writes a row for each text of LEFT: CSV by the name .csv, JSON Lines otherwise.
+    """
+    from firth.plain import match as match_lists
+    from firth.run.outputs import claim_output
+
+    if out is not None:
+        claim_output(out, force)
+    sides = [_texts(file, column, id_column) for file in (left, right) if file is not None]
+    ids, texts = zip(*sides, strict=True)
+    result = match_lists(
+        *texts,
+        encoder=encoder,
+        false_match_rate=false_match_rate,
+        left_ids=ids[0],
+        right_ids=ids[1] if right is not None else None,
+        language=language,
+        executor=executor_of(workers, ray),
+    )
+    if out is not None:
+        result.save(out, force)
+        say(wrapped(f"{out}: {result.summary()}"))
+    else:
+        show(result.as_dict(top), as_json, result.text(top))
+
+
+def calibrate(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Texts, instead of those of a run.")
+    ] = None,
+    run: RunFolder = None,
+    column: Column = "text",
+    encoder: EncoderName = None,
+    false_match_rate: Annotated[
+        float | None,
+        typer.Option(help="Print the cosine that so many texts without a counterpart reach."),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show which cosines chance gives in a run, or an encoder among the texts of a file."""
+    from firth.plain import calibrate as calibrate_texts
+    from firth.run.run import Run
+    from firth.search.calibrate import build_calibration
+    from firth.search.calibration import Calibration
+
+    if file is not None:
+        if run is not None:
+            raise InputError("got a file and --run; expected one of them")
+        known = calibrate_texts(_texts(file, column, None)[1], encoder=encoder)
+    else:
+        if encoder is not None:
+            raise InputError("got --encoder without a file of texts; a run has its own")
+        opened = Run.open(run_folder(run))
+        build_calibration(opened)
+        known = Calibration.open(opened)
+    if false_match_rate is None:
+        show(known.as_dict(), as_json, known.text())
+        return
+    threshold = known.threshold(false_match_rate)
+    line = f"threshold {threshold:.3f}: {false_match_rate:.4%} of texts without a counterpart"
+    show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
+
+
+def _texts(file: Path, column: str, id_column: str | None) -> tuple[list[str], list[str]]:
+    """Return the ids and the texts of a file, at least one."""
+    from firth.run.settings import CorpusSettings
+    from firth.search.vectors import read_texts
+
+    settings = CorpusSettings(text_field=column, id_field=id_column)
+    rows = list(read_texts(file, settings))
+    if not rows:
+        raise InputError(f"{file}: has no text in a field {column!r}. Name it with --column")
+    return [id for id, _ in rows], [text for _, text in rows]
 
 
 def find_reuse(

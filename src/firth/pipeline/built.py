@@ -86,8 +86,8 @@ class Built:
             lines.append("Everything was up to date.")
         if self.threshold is not None:
             lines.append(
-                f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart have one with a "
-                f"cosine of {self.threshold:.2f} or more."
+                f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach a "
+                f"cosine of {self.threshold:.2f} with the best of all others."
             )
         folder = str(self.run.path / ENCODER.name)
         lines.append(f"Encoder: SentenceTransformer({folder!r}) opens it.")

@@ -18,7 +18,7 @@ from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
 from firth.search.search import Search
 
-_RATES = (0.01, 0.001, 0.0001)
+_RATES = (0.1, 0.05, 0.01)
 _EXPLAINED, _HITS = 3, 3
 
 

@@ -4,7 +4,7 @@ A question is the title of a document, or its first words. Its document is hidde
 is left was written to answer it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder
 from firth.encoders.static import ENCODER
 from firth.run.console import progress
 from firth.run.errors import InputError
@@ -20,18 +19,10 @@ from firth.run.files import write_arrays, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Outcome
-from firth.search.calibration import (
-    CALIBRATION,
-    FEWEST,
-    NULL,
-    SCORES,
-    Calibration,
-    MatchNull,
-    scripts_of,
-)
+from firth.search.calibration import CALIBRATION, FEWEST, NULL, SCORES, MatchNull, scripts_of
 from firth.search.index import INDEX, NAMING, Index, index_encoder
 from firth.search.search import UNITS, Search
-from firth.text.types import Floats, Ints, Singles, unit
+from firth.text.types import Floats, Ints, Singles
 
 QUESTIONS, WORDS = 300, 25
 """Questions that are asked, and the most words of each."""
@@ -80,62 +71,6 @@ def fit_matches(
             cosines[owners[rows, None] == their] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
     return MatchNull.fit(best, texts or len(among))
-
-
-def calibrate(
-    texts: "Sequence[str] | Singles",
-    *,
-    encoder: "str | Encoder | None" = None,
-    documents: Sequence[object] | None = None,
-    seed: int = 13,
-) -> Calibration:
-    """Return what cosines mean among some texts, for any encoder; no run is needed.
-
-    A threshold is for the best of all: the cosine that a share of the texts that have no
-    counterpart reaches with its nearest. That is the cut of a vector store with these texts.
-
-    Args:
-        texts: At least 20 texts, or their vectors, (n, d), of any length.
-        encoder: Name, folder, or anything with `encode`. By default one is learned from the texts.
-        documents: Document of each text. Texts of one document are not compared: what stands in it
-            has much in common. By default each text is one.
-        seed: Of everything that is drawn.
-
-    Raises:
-        InputError: Arguments do not fit together.
-
-    Example:
-        >>> import firth
-        >>> known = firth.calibrate(texts, encoder="all-MiniLM-L6-v2")  # doctest: +SKIP
-        >>> known.threshold(false_match_rate=0.01)  # doctest: +SKIP
-        0.68
-    """
-    if documents is not None and len(documents) != len(texts):
-        raise InputError(f"got {len(texts)} texts and {len(documents)} documents; expected as many")
-    if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
-        vectors = unit(texts.astype(np.float64)).astype(np.float32)
-    else:
-        vectors = encode_texts([str(text) for text in texts], encoder, seed)
-    owners = np.arange(len(texts))
-    if documents is not None:
-        numbers: dict[object, int] = {}
-        owners = np.array([numbers.setdefault(name, len(numbers)) for name in documents], np.int64)
-    return Calibration(fit_matches(vectors, owners, seed))
-
-
-def encode_texts(texts: Sequence[str], encoder: "str | Encoder | None", seed: int) -> Singles:
-    """Return unit vectors of texts, (n, d); without an encoder one is learned from the texts."""
-    from tempfile import TemporaryDirectory
-
-    from firth.encoders.kinds import open_encoder
-
-    if encoder is not None:
-        return open_encoder(encoder).encode(texts)
-    from firth.model import build
-
-    with TemporaryDirectory() as folder:
-        model = build(list(texts), Path(folder) / "run", seed=seed)
-        return model.encoder.encode(texts)
 
 
 def build_calibration(run: Run) -> Outcome:

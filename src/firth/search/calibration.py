@@ -8,7 +8,7 @@ questions whose own document is hidden. Both are drawn when a run is built
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ UNKNOWN = (
     f"Nothing is known of false matches: that takes {FEWEST} documents, or texts, with vectors "
     "that differ."
 )
-_LOW, _HIGH = 0.5, 0.95
+_LOW, _HIGH, _FAR = 0.5, 0.95, 2.0
 """Quantiles between which the values of groups are fitted. Above, true matches may be; below, the
 tail has other causes."""
 
@@ -113,9 +113,13 @@ class MatchNull:
         angle = self._location(texts) - self.scale * np.log(-np.log1p(-rate))
         return float(np.cos(min(angle, 0.0)))
 
+    def among(self, texts: int) -> "MatchNull":
+        """Return the null of the best of so many others."""
+        return replace(self, location=self._location(texts), texts=texts)
+
     def _location(self, texts: int | None) -> float:
         more = 0.0 if texts is None else np.log(max(texts, 1) / self.texts)
-        return self.location + self.growth * more
+        return self.location + self.growth * float(more)
 
 
 def _fit_gumbel(values: Floats) -> tuple[float, float]:
@@ -131,6 +135,8 @@ def _fit_gumbel(values: Floats) -> tuple[float, float]:
     start, unit = float(np.median(values)), spread
 
     def loss(given: Floats) -> float:
+        if np.abs(given).max() > _FAR:  # The ends alone would be fitted by a line.
+            return np.inf
         location, scale = start + unit * given[0], unit * float(np.exp(given[1]))
         z, ends = (inner - location) / scale, (np.array([low, high]) - location) / scale
         log_low, log_high = -np.exp(np.minimum(-ends, 700.0))
@@ -281,7 +287,9 @@ class Calibration:
         """Return a table of thresholds for rates of false matches."""
         if self.matches is None:
             return wrapped(UNKNOWN)
-        rows = [[f"{100 * float(rate):g} %", f"{cut:.3f}"] for rate, cut in self.thresholds().items()]
+        rows = [
+            [f"{100 * float(rate):g} %", f"{cut:.3f}"] for rate, cut in self.thresholds().items()
+        ]
         said = (
             f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
             f"this similar; fitted to {self.matches.drawn:,} of them."

@@ -447,7 +447,9 @@ class _Finder:
             return score < strict and (i, j) not in copies_of_near
 
         def is_match(pairs: Pairs, is_near: bool) -> Any:
-            rows = zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True)
+            rows = zip(
+                pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True
+            )
             return np.array(
                 [
                     (not is_near and may_differ(i, j, score))

@@ -78,7 +78,7 @@ def encode_file(
             partial.open("w", encoding="utf-8") as names,
             Progress(None, "Encoding") as bar,
         ):
-            documents = _documents(file)
+            documents = read_texts(file, CorpusSettings())
             while some := list(islice(documents, _SHARD)):
                 names.writelines(f"{json.dumps(id, ensure_ascii=False)}\n" for id, _ in some)
                 encoded = convert(encoder.encode([text for _, text in some]))
@@ -98,10 +98,13 @@ def encode_file(
     return Encoded(out, ids, rows, encoder.dimensions)
 
 
-def _documents(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield the id and the text of each document; of a text file, of each line."""
+def read_texts(file: Path, settings: CorpusSettings) -> Iterator[tuple[str, str]]:
+    """Yield the id and the text of each document; of a text file, of each line.
+
+    `settings` name the fields of both. What cannot be read is skipped, and said.
+    """
     skipped = 0
-    for item in read_documents([str(file)], CorpusSettings()):
+    for item in read_documents([str(file)], settings):
         if isinstance(item, Problem):
             skipped += 1
             if skipped <= _SHOWN:

@@ -1,0 +1,160 @@
+"""Functions on plain strings, for any encoder: what their cosines mean, and which of them match."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firth.corpus.build import build_corpus
+from firth.encoders.encoder import Encoder
+from firth.encoders.kinds import open_encoder
+from firth.encoders.static import ENCODER
+from firth.encoders.words import build_words
+from firth.pipeline.stages import build_encoder
+from firth.run.errors import InputError
+from firth.run.executor import Executor, Local
+from firth.run.run import Run
+from firth.run.settings import parse_settings
+from firth.scorer.blend import build_blend
+from firth.text.types import Floats, Ints, Singles, unit
+
+if TYPE_CHECKING:
+    from firth.search.calibration import Calibration
+    from firth.search.match import Matches
+
+
+def calibrate(
+    texts: Sequence[str] | Singles | Floats,
+    *,
+    encoder: str | Encoder | None = None,
+    documents: Sequence[object] | None = None,
+    language: str = "en",
+    seed: int = 13,
+) -> "Calibration":
+    """Return what cosines mean among some texts, for any encoder; no run is needed.
+
+    A threshold is for the best of all: the cosine that a share of the texts without a counterpart
+    reaches with its nearest. That is the cut of a vector store of these texts.
+
+    Args:
+        texts: At least 20 texts, or their vectors, (n, d), of any length.
+        encoder: Folder, name or address, or anything with `encode`. By default one is learned from
+            the texts.
+        documents: Document of each text. Texts of one document are not compared: they have much in
+            common. By default each text is one.
+        language: ISO 639-1, of an encoder that is learned.
+        seed: Of everything that is drawn.
+
+    Raises:
+        InputError: Arguments do not fit together.
+
+    Example:
+        >>> import firth
+        >>> known = firth.calibrate(texts, encoder="all-MiniLM-L6-v2")  # doctest: +SKIP
+        >>> known.threshold(false_match_rate=0.01), known.chance(0.71)  # doctest: +SKIP
+        (0.68, 0.006)
+    """
+    from firth.search.calibrate import fit_matches
+    from firth.search.calibration import Calibration
+
+    if documents is not None and len(documents) != len(texts):
+        raise InputError(f"got {len(texts)} texts and {len(documents)} documents; expected as many")
+    if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
+        vectors = unit(texts.astype(np.float64)).astype(np.float32)
+    else:
+        (vectors,) = _encoded([list(map(str, texts))], encoder, language, seed, Local())
+    return Calibration(fit_matches(vectors, _owners(len(texts), documents), seed))
+
+
+def match(
+    left: Sequence[str],
+    right: Sequence[str] | None = None,
+    *,
+    encoder: str | Encoder | None = None,
+    false_match_rate: float = 0.01,
+    left_ids: Sequence[str] | None = None,
+    right_ids: Sequence[str] | None = None,
+    language: str = "en",
+    seed: int = 13,
+    executor: Executor | None = None,
+) -> "Matches":
+    """Return what matches each text of a list in another one; no run is needed.
+
+    Args:
+        left: Texts, at least one.
+        right: Texts, at least one. By default each is matched with the others of the left list.
+        encoder: Folder, name or address, or anything with `encode`. By default one is learned from
+            all the texts.
+        false_match_rate: Share of the texts without a counterpart that may get a match, in (0, 1).
+        left_ids: What the left texts are called; by default their numbers.
+        right_ids: What the right texts are called; by default their numbers.
+        language: ISO 639-1.
+        seed: Of everything that is drawn.
+        executor: What compares, such as `firth.run.executor.Processes(4)`.
+
+    Raises:
+        InputError: A list is empty, ids are not as many as texts, or the rate is not in (0, 1).
+
+    Example:
+        >>> import firth
+        >>> matches = firth.match(ours, theirs, encoder=model)  # doctest: +SKIP
+        >>> print(matches.expected_false, matches[0].nearest)  # doctest: +SKIP
+    """
+    from firth.search.calibration import check_rate
+    from firth.search.match import Texts, match_texts
+
+    check_rate(false_match_rate)
+    lists = [("left", left, left_ids), *([] if right is None else [("right", right, right_ids)])]
+    for name, texts, ids in lists:
+        if isinstance(texts, str) or not len(texts):
+            raise InputError(f"{name}: expected a list of texts, at least one")
+        if ids is not None and len(ids) != len(texts):
+            raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
+    read = [list(map(str, texts)) for _, texts, _ in lists]
+    vectors = _encoded(read, encoder, language, seed, executor or Local())
+    sides = [
+        Texts(texts, list(map(str, ids if ids is not None else range(len(texts)))), of_texts)
+        for (_, _, ids), texts, of_texts in zip(lists, read, vectors, strict=True)
+    ]
+    return match_texts(
+        sides[0],
+        None if right is None else sides[1],
+        rate=false_match_rate,
+        language=language,
+        seed=seed,
+        executor=executor,
+    )
+
+
+def _owners(count: int, documents: Sequence[object] | None) -> Ints:
+    if documents is None:
+        return np.arange(count)
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in documents], np.int64)
+
+
+def _encoded(
+    lists: Sequence[list[str]],
+    encoder: str | Encoder | None,
+    language: str,
+    seed: int,
+    executor: Executor,
+) -> list[Singles]:
+    """Return unit vectors of the texts of each list, (n, d)."""
+    if encoder is not None:
+        opened = open_encoder(encoder)
+        return [opened.encode(texts) for texts in lists]
+    with TemporaryDirectory(prefix="firth-") as folder:
+        values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
+        run = Run.create(Path(folder) / "run", parse_settings(values, "settings"))
+        distinct = dict.fromkeys(text for texts in lists for text in texts if text.strip())
+        build_corpus(
+            run, [{"id": f"{i}", "text": text} for i, text in enumerate(distinct)], executor
+        )
+        build_words(run)
+        build_blend(run)
+        build_encoder(run)
+        learned = open_encoder(str(run.folder(ENCODER)))
+        return [learned.encode(texts) for texts in lists]
