@@ -86,7 +86,7 @@ def test_a_second_build_builds_nothing(toy_copy: Path) -> None:
     assert built is not None
     assert not any(built.stages.values())
     assert before == {path: Manifest.read(path.parent) for path in toy_copy.rglob("manifest.json")}
-    again = firth.build(toy_documents(), toy_copy, settings={"calibration.pairs": 400}).built
+    again = firth.build(toy_documents(), toy_copy, settings={"questions.questions": 1_500}).built
     assert again is not None
     assert [name for name, is_new in again.stages.items() if is_new] == ["calibration"]
 

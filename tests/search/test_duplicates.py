@@ -177,7 +177,7 @@ def test_documents_that_differ_in_what_matters_are_related(make: Make) -> None:
     assert (group.representative.document, group.members[0].document) == ("2019", "copy")
     (pair,) = result.related
     assert pair.representative.document == "2017"
-    assert pair.members[0].differ == ("numbers (2017, 2019)",)
+    assert pair.members[0].differ == ("number: 2017 / 2019",)
 
 
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_what_differs_is_said() -> None:
     match = firth.match(left, right, encoder=Words())[-1]
     assert match.right == 300
     assert match.kind is Kind.RELATED
-    assert match.differ == ("numbers (12, 13)",)
+    assert match.differ == ("number: 12 / 13",)
 
 
 def test_the_result_does_not_depend_on_blocks_and_processes(
@@ -149,7 +149,9 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
         (LEFT, {"false_match_rate": 0.0}, "between 0 and 1"),
     ],
 )
-def test_arguments_are_checked(left: Sequence[str], options: dict[str, object], message: str) -> None:
+def test_arguments_are_checked(
+    left: Sequence[str], options: dict[str, object], message: str
+) -> None:
     """The message says what was expected."""
     with pytest.raises(InputError, match=message):
         firth.match(left, encoder=Words(), **options)  # type: ignore[arg-type]

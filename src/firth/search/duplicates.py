@@ -31,9 +31,8 @@ MIN_WORDS = 6
 """Shorter sentences are repeated in any large corpus by chance."""
 FALSE_SHARE = 0.05
 """Share of chance that is expected among the similar texts."""
-SAME_STORY, SAME_TEXT = 0.5, 0.8
-"""Least score of the alignment of similar documents, of whose words half are matched, or more; and
-of those that must not differ in what matters, as near copies must not."""
+SAME_STORY = 0.5
+"""Least score of the alignment of similar documents: half of their words are matched, or more."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
 """Copies in so many documents, and in this share of all, are boilerplate."""
 _BLOCK = 8_192
@@ -399,7 +398,7 @@ class _Finder:
             )
 
         near = table.near()
-        groups, related = self._groups(near, similar, table.repeats(), member, texts, SAME_TEXT)
+        groups, related = self._groups(near, similar, table.repeats(), member, texts, retold=True)
         notes = tuple(self._notes)
         return Duplicates(
             unit="document",
@@ -429,11 +428,11 @@ class _Finder:
         repeats: Mapping[int, Sequence[int]],
         member: Callable[[int, str, Kind, float, str], Member],
         texts: Callable[[Ints], list[str]],
-        strict: float = 0.0,
+        retold: bool = False,
     ) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
         """Return the groups of matching texts, and those of related ones.
 
-        Each text comes with those of the same words. Similar texts of a score below `strict` may
+        Each text comes with those of the same words. With `retold`, only near copies must not
         differ: of documents that tell one story in other words, many words do.
         """
         ends = [near.left, near.right, similar.left, similar.right]
@@ -443,23 +442,16 @@ class _Finder:
 
         copies_of_near = {*zip(near.left.tolist(), near.right.tolist(), strict=True)}
 
-        def may_differ(i: int, j: int, score: float) -> bool:
-            return score < strict and (i, j) not in copies_of_near
+        def is_match(pairs: Pairs) -> Any:
+            ends = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+            matches = [
+                (retold and pair not in copies_of_near)
+                or not self._reader.differing(of[pair[0]], of[pair[1]])
+                for pair in ends
+            ]
+            return np.array(matches, bool)
 
-        def is_match(pairs: Pairs, is_near: bool) -> Any:
-            rows = zip(
-                pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True
-            )
-            return np.array(
-                [
-                    (not is_near and may_differ(i, j, score))
-                    or not self._reader.differing(of[i], of[j])
-                    for i, j, score in rows
-                ],
-                bool,
-            )
-
-        matches = [is_match(near, True), is_match(similar, False)]
+        matches = [is_match(pairs) for pairs in (near, similar)]
         stars = group_pairs(near.where(matches[0]), similar.where(matches[1]))
         taken = {number for members in stars.values() for number in members}
         stars |= {first: {} for first in repeats if first not in taken and first not in stars}
