@@ -107,7 +107,7 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     at = best.number if unit == "sentence" else int(index.corpus.document_of(best.number))
     assert best.dense_score > 0.1
     expected = cover[at] + search.dense_weight * dense[at]
-    assert search.best_evidence(query, unit) == pytest.approx(float(expected), rel=1e-5)
+    assert search.first_evidence(query, unit) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_a_document_is_found_by_words_of_several_sentences(make: Make) -> None:

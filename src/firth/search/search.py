@@ -251,9 +251,10 @@ class Search:
         scripts = scripts_of([query])
         return bool(scripts) and not scripts & self.calibration.scripts
 
-    def first_evidence(self, query: str, unit: Unit, hidden: int) -> float:
+    def first_evidence(self, query: str, unit: Unit, hidden: int | None = None) -> float:
         """Return the evidence of the first hit outside a document, at least 0."""
-        left = np.delete(np.arange(self.index.corpus.n_documents), hidden)
+        every = np.arange(self.index.corpus.n_documents)
+        left = None if hidden is None else np.delete(every, hidden)
         first = self._candidates(query, 1, "hybrid", unit, left).evidence
         return float(first[0]) if len(first) else 0.0
 
