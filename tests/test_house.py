@@ -31,7 +31,7 @@ FLOORS = (
     ("search",),
     ("pipeline",),
     ("report",),
-    ("model",),
+    ("model", "plain"),
     ("serve",),
     ("cli",),
     ("__main__",),
