@@ -28,7 +28,7 @@ _ROWS, _COLUMNS = 1_024, 8_192
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Match:
     """A text of the left list, and what matches it.
 
