@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -448,3 +450,44 @@ def test_any_bytes_in_any_format_end_without_an_error(tmp_path: Path) -> None:
             (tmp_path / name).write_bytes(rng.randbytes(300))
             _, problems = read(tmp_path / name)
             assert problems, name
+
+
+READER = """
+def read_notes(path):
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line == "broken":
+            raise ValueError("cannot go on")
+        name, _, text = line.partition(": ")
+        yield {"id": name, "text": text} if text else line
+"""
+JOB = """
+import sys
+import firth
+
+model = firth.build((sys.argv[1],), sys.argv[2], settings={"words.min_count": 1}, quiet=True)
+found = model.built.corpus
+assert (found.documents, found.sentences) == (2, 2), found
+assert model.search("ship")[0].document == "one"
+"""
+
+
+def test_a_reader_of_another_package(tmp_path: Path) -> None:
+    """One file and one registration; what is wrong in it loses no good record."""
+    site = tmp_path / "site"
+    record = site / "notes-1.dist-info"
+    record.mkdir(parents=True)
+    (site / "notes_reader.py").write_text(READER)
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1\n")
+    (record / "entry_points.txt").write_text("[firth.readers]\nnote = notes_reader:read_notes\n")
+    file = tmp_path / "texts" / "a.note"
+    file.parent.mkdir()
+    file.write_text(
+        "one: The ship left.\nno record\ntwo: A boat came back.\nbroken\nthree: Gone.\n"
+    )
+    code = f"import sys; sys.path.insert(0, {str(site)!r})\n{JOB}"
+    command = [sys.executable, "-c", code, str(file.parent), str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    skipped = (tmp_path / "run" / "skipped.jsonl").read_text()
+    assert "expected a mapping" in skipped
+    assert "cannot go on" in skipped

@@ -12,9 +12,11 @@ import os
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePath
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path, PurePath
 from typing import Any
 
 from firth.corpus.document import (
@@ -49,6 +51,8 @@ KNOWN = (
     ".txt .md .markdown .html .htm .json .jsonl .ndjson .json-lines .csv .tsv (each also .gz .bz2 "
     ".xz .zst) .parquet .pdf"
 )
+READERS = "firth.readers"
+"""Entry-point group: an extension without its dot → a function from a path to records."""
 _BLOCK = 1 << 16
 _ZSTD_BLOCK = 1 << 8
 """Bytes of a .zst file that are fed at once: 8 bytes can unpack to 128 KiB."""
@@ -82,9 +86,38 @@ def format_of(path: PurePath) -> tuple[str, str] | None:
     packing = path.suffix.lower()
     if packing not in _PACKED:
         plain = _FORMATS.get(packing)
+        if plain is None and packing.removeprefix(".") in added_readers():
+            plain = packing.removeprefix(".")
         return (plain, "") if plain else None
     inner = _FORMATS.get(path.with_suffix("").suffix.lower())
     return None if inner is None or inner in _WHOLE else (inner, packing)
+
+
+@cache
+def added_readers() -> Mapping[str, EntryPoint]:
+    """Return extension without its dot → entry point of a reader that another package brings.
+
+    It is a function from a path to records, which are mappings with a field `text`, as in a file of
+    JSON lines. Formats that firth reads itself stay its own.
+    """
+    points = {point.name.lower(): point for point in entry_points(group=READERS)}
+    return {name: point for name, point in points.items() if f".{name}" not in _FORMATS}
+
+
+def _read_added(source: Source, settings: CorpusSettings) -> Iterator[Item]:
+    """Yield the records of a reader of another package; an error of it ends the file alone."""
+    read: Callable[[Path], Iterable[object]] = added_readers()[source.format].load()
+    number = 0
+    try:
+        for number, record in enumerate(read(Path(source.path)), start=1):
+            if isinstance(record, Mapping):
+                yield from record_of(record, source.name, number, settings)
+            else:
+                detail = f"{type(record).__name__}, expected a mapping with a field text"
+                yield Problem(source.name, number, Reason.NOT_TEXT, detail)
+    except Exception as error:  # noqa: BLE001
+        detail = f"the reader of .{source.format} failed: {first_line(error)}"
+        yield Problem(source.name, number + 1, Reason.CORRUPT, detail)
 
 
 def require_reader(kind: tuple[str, str], name: str) -> None:
@@ -99,7 +132,10 @@ def require_reader(kind: tuple[str, str], name: str) -> None:
 def read_source(source: Source, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
     """Yield the documents of a file in order, and a problem for each record that is not used."""
     limit = settings.max_record_bytes
-    if source.format == "parquet":
+    if source.format in added_readers():
+        yield from _read_added(source, settings)
+        advance(source.size)
+    elif source.format == "parquet":
         yield from _read_parquet(source, settings)
         advance(source.size)
     elif source.format == "pdf":
