@@ -59,6 +59,7 @@ class Documents(RuleBasedStateMachine):
             return
         build_corpus(self.run, [record(id, version) for id, version in versions.items()])
         build_index(self.run)
+        build_added(self.run)
         kept = {id: self.versions[id] for id in self.added}
         self.versions = kept | staged
         self.added -= staged.keys()

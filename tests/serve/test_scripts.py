@@ -47,7 +47,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         for text in [("\n\n" if code == "th" else " ").join(sentences)]
     ]
     settings = TOY_SETTINGS | {"corpus": {"min_words": 1, "held_out_fraction": 0.1}}
-    return build(documents, tmp_path_factory.mktemp("scripts") / "run", **settings)
+    return build(documents, tmp_path_factory.mktemp("scripts") / "run", settings=settings)
 
 
 @pytest.fixture(scope="module")
