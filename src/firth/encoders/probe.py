@@ -17,6 +17,8 @@ from firth.run.settings import EncoderSettings
 
 PROBED = "FIRTH_PROBED"
 """Variable of a process in which models are opened at once, such as the probe itself."""
+_NO_MEMORY = ("MemoryError", "alloc", "cannot map")
+"""What Python, libraries and the loader of libraries say where memory ends."""
 _MEMORY, _MEMORY_A_BYTE = 4 << 30, 24
 """Bytes that any model gets, and for each byte of its weights: four bits become two float32."""
 _SECONDS, _SECONDS_A_GIGABYTE = 60, 120
@@ -52,7 +54,7 @@ def probe(place: PretrainedFiles, settings: EncoderSettings | None = None) -> No
         status, said = done.returncode, done.stderr.decode(errors="replace").strip()
     except subprocess.TimeoutExpired:
         status, said = -1, ""
-    if status < 0 or "MemoryError" in said or "alloc" in said:
+    if status < 0 or any(sign in said for sign in _NO_MEMORY):
         raise InputError(
             f"{place.model}: this model is not opened: it needs more than {memory >> 30} GB of "
             f"memory or {seconds} s, and its files have {size >> 20:,} MB. Expected a model that "
