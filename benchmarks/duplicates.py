@@ -19,7 +19,7 @@ from firth.evaluation.bootstrap import Estimate, Sample, bootstrap_seed, estimat
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.model import open_scorer
 from firth.run.run import Run
-from firth.search.calibration import UNMATCHED, Calibration
+from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates
 from firth.search.evidence import Reader
 from firth.search.index import Index
@@ -81,7 +81,7 @@ def errors(run: Run) -> dict[str, list[Cell]]:
     same = np.array([not reader.differing(*pair) for pair in pairs])
     rows: dict[str, list[Cell]] = {}
     for rate in RATES:
-        threshold = calibration.threshold(rate, UNMATCHED)
+        threshold = calibration.threshold(rate)
         reached = np.array(best) >= threshold
         rows[f"{rate:.0%}"] = [round(threshold, 2), share(reached), share(reached & same)]
     found = duplicates(run)

@@ -18,7 +18,7 @@ from firth.search import calibrate
 from firth.search.calibrate import build_calibration, fit_matches
 from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
 from firth.search.index import INDEX
-from firth.text.types import Ints, Singles
+from firth.text.types import Ints, Singles, unit
 
 Make = Callable[..., Run]
 D = 24
@@ -27,14 +27,14 @@ D = 24
 def directions(n: int, seed: int) -> Singles:
     """Random unit vectors with a common part, as sentences of one field have."""
     rows = np.random.default_rng(seed).standard_normal((n, D)) + 0.4
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit(rows).astype(np.float32)
 
 
 def copies(vectors: Singles, seed: int) -> Singles:
     """The same vectors with a little noise."""
     noise = np.random.default_rng(seed).normal(0, 0.05, vectors.shape)
     rows = vectors + noise
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit(rows).astype(np.float32)
 
 
 def fitted(vectors: Singles, owners: Ints | None = None, seed: int = 1) -> MatchNull:
