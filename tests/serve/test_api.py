@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from tests.serve.conftest import TOKEN, running
 
 import firth
+from firth.serve import app
 from firth.serve.endpoints import ENDPOINTS, Manner
-from firth.serve.schemas import MAX_BODY
+from firth.serve.schemas import MAX_BODY, MAX_TEXTS
 
 A, B = "The ship saw the harbor.", "A boat left the storm."
 
@@ -67,6 +68,27 @@ def test_answers_are_those_of_the_model(address: str, toy_folder: Path) -> None:
     assert len(run["examples"]) == 2
 
 
+def test_the_event_loop_makes_no_answer(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most that a request may ask for is counted, and written, in the worker's thread."""
+    threads: list[str] = []
+
+    def noted(value: object) -> str:
+        threads.append(threading.current_thread().name)
+        return written(value)
+
+    written = app._written
+    monkeypatch.setattr(app, "_written", noted)
+    with running(toy_folder) as address:
+        body = {"input": ["a"] * MAX_TEXTS, "model": "encoder"}
+        assert len(ask(address, "/v1/embeddings", body)["data"]) == MAX_TEXTS
+        ask(address, "/api/search", {"query": "ship"})
+        assert threads, "premise"
+        assert all(name.startswith("firth-requests") for name in threads)
+        monkeypatch.setattr(app, "MAX_NUMBERS", 1)
+        code, error = problem(address, "/api/encode", {"texts": [A]})
+        assert (code, "expected 1 at most" in error["message"]) == (422, True)
+
+
 def test_embeddings_have_the_form_of_openai(address: str, toy_folder: Path) -> None:
     """Floats and base64 agree; fewer dimensions are unit vectors of the first ones."""
     [model] = ask(address, "/v1/models")["data"]
@@ -108,6 +130,7 @@ def test_long_work_ends_with_its_result(path: str, address: str) -> None:
         ("/api/documents/compare", {"first": "/etc/passwd", "second": "doc-0"}, 404),
         ("/v1/embeddings", {"input": A, "model": "gpt"}, 404),
         ("/v1/embeddings", {"input": A, "model": "encoder", "dimensions": 99_999}, 422),
+        ("/v1/embeddings", {"input": ["a"] * 2_049, "model": "encoder"}, 422),
         ("/api/nothing", {}, 404),
     ],
 )

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ from firth.scorer import render
 from firth.serve import schemas
 from firth.serve.endpoints import ENDPOINTS, Endpoint, Manner
 from firth.serve.guard import LOCAL, Guard
-from firth.serve.schemas import MAX_BODY, MOST_AT_ONCE
+from firth.serve.schemas import MAX_BODY, MAX_NUMBERS, MOST_AT_ONCE
 from firth.serve.worker import Batcher, Load, Problem, Worker, problem_of
 
 _STATIC = Path(__file__).parent / "static"
@@ -32,6 +31,8 @@ _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
     405: "method_not_allowed", 413: "too_large", 421: "foreign",
 }  # fmt: skip
+_LONG = 32
+"""Items of a list, beyond which it is written item by item."""
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -99,14 +100,21 @@ class Service:
             return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
         with self.worker.counted():
             async with asyncio.timeout(self.worker.load.seconds):
-                return _json(await _unless_left(request, self._work(endpoint, asked)))
+                return await _unless_left(request, self._work(endpoint, asked))
 
-    async def _work(self, endpoint: Endpoint, asked: Any) -> dict[str, Any]:
+    async def _work(self, endpoint: Endpoint, asked: Any) -> Response:
+        """Return the answer; the thread of the worker makes it, and none on the event loop."""
+        given: Any = self._model
         if endpoint.manner is Manner.BATCHED:
-            return endpoint.answer(await self._batcher.encode(asked.texts), asked)
-        if asked.cost > MOST_AT_ONCE:
-            return await self.worker.ask_heavy(endpoint.answer, asked)
-        return await self.worker.ask(partial(endpoint.answer, self._model, asked))
+            numbers = len(asked.texts) * self._model.encoder.dimensions
+            if numbers > MAX_NUMBERS:
+                message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
+                raise Problem(422, "invalid", message, "Send fewer texts at a time.")
+            given = await self._batcher.encode(asked.texts)
+        elif asked.cost > MOST_AT_ONCE:
+            result = await self.worker.ask_heavy(endpoint.answer, asked)
+            return await self.worker.ask(lambda: _json(result))
+        return await self.worker.ask(lambda: _json(endpoint.answer(given, asked)))
 
     async def _show_metrics(self, _: Request) -> Response:
         text = "".join(f"{line}\n" for line in self.metrics.lines(self.worker.in_progress))
@@ -166,8 +174,20 @@ def _json(value: object, status: int = 200) -> Response:
 
 def _dumped(value: object) -> bytes:
     # A text may contain half of a surrogate pair, which UTF-8 lacks: it is sent as \u....
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
+    return _written(value).encode("utf-8", "backslashreplace")
+
+
+def _written(value: object) -> str:
+    """Return JSON, an item of a long list at a time: other threads wait while one is written."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{_dumps(str(k))}:{_written(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list) and len(value) > _LONG:
+        return f"[{','.join(map(_dumps, value))}]"
+    return _dumps(value)
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _failed(problem: Problem) -> Response:

@@ -10,6 +10,8 @@ MAX_DOCUMENT = 1_000_000
 """Characters of a document that is compared."""
 MAX_TEXTS = 2_048
 """Texts that one request encodes; OpenAI's limit."""
+MAX_NUMBERS = 4_000_000
+"""Texts times dimensions of an answer."""
 MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 1_000, 50
 MAX_BODY = 4 << 20
 MAX_WORD_PAIRS = 4_000_000
@@ -30,6 +32,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Filter = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Top = Annotated[Whole, Field(ge=1, le=MAX_RESULTS)]
 Unit = Literal["sentence", "document"]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)]
 
 
 class Request(BaseModel):
@@ -149,13 +152,13 @@ class DocumentRequest(Request):
 class EncodeRequest(Request):
     """Texts."""
 
-    texts: list[Text] = Field(min_length=1, max_length=MAX_TEXTS)
+    texts: Texts
 
 
 class EmbeddingsRequest(Request):
     """Texts, in the form of OpenAI's embeddings endpoint."""
 
-    input: Text | list[Text] = Field(union_mode="left_to_right")
+    input: Text | Texts = Field(union_mode="left_to_right")
     model: Name
     dimensions: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     encoding_format: Literal["float", "base64"] = "float"
