@@ -2,7 +2,8 @@
 
 usage: python benchmarks/differences.py --pairs PAIRS.tsv [--encoder NAME]
 
-The columns of the table are sentence1, sentence2, label (1: they differ) and source.
+The columns of the table are sentence1, sentence2, label (1: they differ) and source. The pairs of
+`false_merges.tsv`, which public issues report with their links, are measured, too.
 """
 
 import argparse
@@ -32,8 +33,10 @@ def main() -> None:
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2-int8")
     given = parser.parse_args()
     groups: dict[str, list[TextPair]] = defaultdict(list)
-    for line in given.pairs.read_text(encoding="utf-8").splitlines()[1:]:
-        one, two, label, source = line.split("\t")
+    reported = Path(__file__).with_name("false_merges.tsv")
+    lines = [line for file in (given.pairs, reported) for line in table_of(file)]
+    for one, two, label, source in lines:
+        source = "public issues" if source.startswith("https://") else source
         groups[f"{source}: {'differ' if label == '1' else 'say the same'}"].append((one, two))
     encoder = CosineScorer(given.encoder, open_encoder(given.encoder).encode)
     rows: dict[str, list[Cell]] = {}
@@ -58,6 +61,12 @@ def main() -> None:
         data=f"{count:,} pairs; {given.encoder}; {speed:,} pairs a second of one core",
         seed=SEED,
     )
+
+
+def table_of(file: Path) -> list[tuple[str, str, str, str]]:
+    """Return sentence1, sentence2, label and source of each row of a table."""
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
 def share(flagged: Floats) -> Estimate:
