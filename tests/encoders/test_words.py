@@ -60,6 +60,15 @@ def test_an_unlearned_space_knows_rarity_only() -> None:
     assert unlearned.rarity("cow") > unlearned.rarity("storm")
 
 
+def test_a_pair_of_characters_weighs_a_quarter() -> None:
+    """Its characters count by themselves; a word of a script with spaces is no pair."""
+    counts = {"\u5b57": 9, "\u5b57\u304c": 9, "\u0e17\u0e35\u0e48": 9, "\u0438\u0445": 9}
+    known = WordSpace(["ship"], VECTORS[:1], Idf(counts, 399, "none"), 50.0)
+    single, pair, marked, word = map(known.rarity, counts)
+    assert single == marked == word == pytest.approx(math.log(400 / 10) / 6)
+    assert pair == pytest.approx(single / 4)
+
+
 def test_a_text_is_the_sum_of_its_distinct_stems() -> None:
     encoder = BagEncoder(space())
     expected = space().learned(["ship", "sail"]).sum(axis=0)

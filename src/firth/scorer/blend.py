@@ -30,7 +30,7 @@ from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
 
-BLEND = Stage("blend", version=5)
+BLEND = Stage("blend", version=6)
 ENCODED_QUESTIONS = 500
 """Questions that decide about an encoder, at most; it takes a thousand times as long for each."""
 _FEW_SENTENCES, _MOST_SPELLING = 20_000, 4.0
