@@ -1,12 +1,14 @@
 """How often pairs are said to differ in what matters, by words and by two plain rivals.
 
-usage: python benchmarks/differences.py --pairs PAIRS.tsv [--encoder NAME]
+usage: python benchmarks/differences.py [--pairs PAIRS.tsv ...] [--encoder NAME]
 
-The columns of the table are sentence1, sentence2, label (1: they differ) and source. The pairs of
-`false_merges.tsv`, which public issues report with their links, are measured, too.
+The columns of a table are sentence1, sentence2, label (1: they differ) and source; `language` is
+optional. The table `false_merges.tsv` has pairs of public issues, each with the address of its
+thread, and pairs that were written for it.
 """
 
 import argparse
+import csv
 from collections import defaultdict
 from pathlib import Path
 from time import process_time
@@ -22,51 +24,48 @@ from firth.text.differences import compared
 from firth.text.types import CosineScorer, Floats, TextPair
 
 SEED, RESAMPLES = 13, 2_000
-COSINE, OVERLAP = 0.9, 0.8
+PUBLIC = Path(__file__).with_name("false_merges.tsv")
+COSINES, OVERLAP = (0.8, 0.9), 0.8
 """Similarities below which a rival says that a pair differs."""
 
 
 def main() -> None:
     """Measure, and write the figure `differences`."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, nargs="*", default=[])
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2-int8")
     given = parser.parse_args()
     groups: dict[str, list[TextPair]] = defaultdict(list)
-    reported = Path(__file__).with_name("false_merges.tsv")
-    lines = [line for file in (given.pairs, reported) for line in table_of(file)]
-    for one, two, label, source in lines:
-        source = "public issues" if source.startswith("https://") else source
-        groups[f"{source}: {'differ' if label == '1' else 'say the same'}"].append((one, two))
+    languages: dict[str, list[str]] = defaultdict(list)
+    for path in (*given.pairs, PUBLIC):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                source = "public issues" if row["source"].startswith("http") else row["source"]
+                name = f"{source}: {'differ' if row['label'] == '1' else 'say the same'}"
+                groups[name].append((row["sentence1"], row["sentence2"]))
+                languages[name].append(row.get("language") or "en")
     encoder = CosineScorer(given.encoder, open_encoder(given.encoder).encode)
     rows: dict[str, list[Cell]] = {}
     began, count = process_time(), sum(map(len, groups.values()))
     found = {
-        name: np.array([bool(compared(*pair, "en")) for pair in pairs])
+        name: np.array(
+            [bool(compared(*p, code)) for p, code in zip(pairs, languages[name], strict=True)]
+        )
         for name, pairs in groups.items()
     }
     speed = int(round(count / (process_time() - began), -2))
     for name, pairs in groups.items():
-        flagged = (
-            found[name],
-            encoder.similarities(pairs) < COSINE,
-            Dice().similarities(pairs) < OVERLAP,
-        )
-        rows[name] = [len(pairs), *(share(np.asarray(each, np.float64)) for each in flagged)]
+        cosines, overlaps = encoder.similarities(pairs), Dice().similarities(pairs)
+        flagged = found[name], *(cosines < least for least in COSINES), overlaps < OVERLAP
+        rows[name] = [len(pairs), *(share(np.asarray(side, np.float64)) for side in flagged)]
     record(
         "differences",
-        ["", "pairs", "firth", f"cosine below {COSINE}", f"Dice below {OVERLAP}"],
+        ["", "pairs", "firth", *(f"cosine below {c}" for c in COSINES), f"Dice below {OVERLAP}"],
         rows,
         command="python benchmarks/differences.py --pairs PAIRS.tsv",
         data=f"{count:,} pairs; {given.encoder}; {speed:,} pairs a second of one core",
         seed=SEED,
     )
-
-
-def table_of(file: Path) -> list[tuple[str, str, str, str]]:
-    """Return sentence1, sentence2, label and source of each row of a table."""
-    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
-    return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
 def share(flagged: Floats) -> Estimate:

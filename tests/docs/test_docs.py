@@ -165,6 +165,17 @@ def test_figures_are_stored(page: Path, figures: Any) -> None:
     assert set(_NUMBER.findall(prose)) - stored == set()
 
 
+def test_pairs_of_issues_have_an_address() -> None:
+    """Each pair of the public set is there once, with a label, and a thread or `written`."""
+    lines = (ROOT / "benchmarks" / "false_merges.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    assert len(rows) > 200
+    assert len({(row[0], row[1]) for row in rows}) == len(rows)
+    thread = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+|written")
+    wrong = [row for row in rows if len(row) != 6 or row[2] not in "01"]
+    assert wrong + [row for row in rows if not thread.fullmatch(row[3])] == []
+
+
 def test_settings_named_in_pages_exist() -> None:
     """A dotted name of a section of the settings is a setting."""
     wings = {name: point.load()().model_dump() for name, point in wing_sections().items()}
