@@ -409,7 +409,10 @@ def open_scorer(name: str) -> PairScorer:
         return open_baseline(baseline, opened)
     except InputError as error:
         for point in entry_points(group="firth.scorers"):
-            plug_in = point.load()
+            try:
+                plug_in = point.load()
+            except ImportError:  # It needs an extra that is not installed.
+                continue
             scorer: PairScorer | None = plug_in(baseline, opened)
             if scorer is not None:
                 return scorer
