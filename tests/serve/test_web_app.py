@@ -96,6 +96,16 @@ def test_texts_do_not_act(page: Any) -> None:
     assert page.locator("main img").count() == 0
 
 
+def test_what_differs_is_marked_in_both_texts(page: Any) -> None:
+    """The marked spans are those of the differences, after a character of two code units too."""
+    page.goto(f"{page.address}/#compare?text1=The 😀 ship, May 15.&text2=The 😀 ship, May 16.")
+    page.wait_for_selector("article")
+    assert page.locator(".differences mark").all_inner_texts() == ["15", "16"]
+    page.goto(f"{page.address}/#compare?text1=The ship came.&text2=The ship came.")
+    page.wait_for_selector("text=They say the same.")
+    assert page.locator(".differences").count() == 0
+
+
 def test_duplicates_show_their_evidence(page: Any) -> None:
     """A line of every document is boilerplate; five copies are shown at once, with their place."""
     page.goto(f"{page.address}/#duplicates?unit=sentence")

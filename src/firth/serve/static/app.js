@@ -157,6 +157,15 @@ function aligned({ a, b, coverage_a, coverage_b, copied_a, copied_b, matches, no
         match.differ.length ? `, differ in ${match.differ.join(" and ")}` : ""))))];
 }
 
+/** Show two texts with what differs marked in both, and say it; nothing where they say the same. */
+function differing({ a, b, differ, text: said, items }) {
+  if (!differ) return make("p", { class: "soft" }, said);
+  const spans = (side) => items.filter(({ matters }) => matters).flatMap((item) => item[side])
+    .sort(([one], [other]) => one - other).filter(([start], at, all) => !at || start >= all[at - 1][1]);
+  return make("section", { class: "differences" }, make("p", {}, said),
+    make("p", { dir: "auto" }, marked(a, spans("spans_a"))), make("p", { dir: "auto" }, marked(b, spans("spans_b"))));
+}
+
 /** HTML from the server's own template, in which every text is escaped. */
 function rendered(html) {
   const holder = make("article");
@@ -204,7 +213,10 @@ const pages = {
     }
     const [text1, text2] = [query.get("text1"), query.get("text2")];
     if (!text1?.trim() || !text2?.trim()) return;
-    await show(result, async () => rendered((await ask("/api/explain", { text1, text2 })).html));
+    await show(result, async () => {
+      const found = differing(await ask("/api/differences", { text1, text2 }));
+      return [found, rendered((await ask("/api/explain", { text1, text2 })).html)];
+    });
   },
 
   async duplicates(query, main) {
