@@ -25,6 +25,8 @@ _SLOT = 3
 """Words of a filling, at most."""
 _FRAME = 0.6
 """Share of the words of meaning that texts with one slot have in common, at least."""
+_PHRASE = 3
+"""Words of a text without function words that is a name of a thing, at most."""
 _SPELLED_ALIKE = 0.75
 _JOINED_UP = ("ja", "ko", "zh")
 """Languages whose words stand inside longer ones, or without spaces."""
@@ -226,13 +228,13 @@ def _items(
     one: Sequence[Token], two: Sequence[Token], a: str, b: str, language: str
 ) -> Iterator[Difference]:
     keys = [token.key for token in one], [token.key for token in two]
-    if keys[0] == keys[1]:
+    if keys[0] == keys[1] and [token.unit for token in one] == [token.unit for token in two]:
         return
     lexicon = lexicon_of(language)
     segments = _segments(one, two, *keys)
     only = _only(one, keys[1]), _only(two, keys[0])
     found = [
-        *_values(only, "number"),
+        *(_values(only, "number") or _units(one, two, lexicon)),
         *_values(only, "date"),
         *_negation(segments, only, a, b, lexicon),
         *_opposites(only, lexicon),
@@ -283,10 +285,31 @@ def _item(kind: DifferenceType, one: Sequence[Token], two: Sequence[Token]) -> D
     return Difference(kind, texts[0], texts[1], spans[0], spans[1])
 
 
-def _values(only: tuple[list[Token], list[Token]], kind: str) -> Iterator[Difference]:
+def _values(only: tuple[list[Token], list[Token]], kind: str) -> list[Difference]:
     one, two = ([token for token in side if token.kind == kind] for side in only)
-    if one and two:
-        yield _item(DifferenceType(kind), one, two)
+    return [_item(DifferenceType(kind), one, two)] if one and two else []
+
+
+def _units(one: Sequence[Token], two: Sequence[Token], lexicon: Lexicon) -> Iterator[Difference]:
+    """Yield equal numbers whose units differ: *30 days*, *thirty weeks*."""
+    units: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
+    for side, known in zip((one, two), units, strict=True):
+        for token in side:
+            if token.unit:
+                known.setdefault(token.key, set()).add(token.unit)
+    for key in sorted(units[0].keys() & units[1].keys()):
+        if units[0][key].isdisjoint(units[1][key]):
+            sides = (
+                [
+                    token
+                    for at, number in enumerate(side)
+                    if number.key == key and number.unit
+                    for token in side[at : at + 2]
+                    if token is number or token.lower in lexicon.units
+                ]
+                for side in (one, two)
+            )
+            yield _item(DifferenceType.NUMBER, *sides)
 
 
 def _negation(
@@ -395,7 +418,7 @@ def _names(
         if one and two:
             one = [token for token in one if not _is_known(token, segment[1], only[1], lexicon)]
             two = [token for token in two if not _is_known(token, segment[0], only[0], lexicon)]
-        if one and two:
+        if one and two and {token.kind for token in (*one, *two)} != {"number"}:
             yield _item(DifferenceType.NAME, one, two)
 
 
@@ -424,6 +447,8 @@ def _same_word(one: str, two: str, lexicon: Lexicon) -> bool:
     """Return whether two different words are forms or spellings of one, or mean the same."""
     if lexicon.same and lexicon.same.get(one, 0) == lexicon.same.get(two, -1):
         return True
+    if one in lexicon.units and lexicon.units[one] == lexicon.units.get(two):
+        return True
     short, long = sorted((one, two), key=len)
     if len(short) < 3:
         return False
@@ -447,7 +472,9 @@ def _slot(
     if not (0 < len(first) <= _SLOT and 0 < len(second) <= _SLOT):
         return
     meaning = [sum(t.lower not in stop for t in side) for side in (one, two)]
-    if min(meaning[0] - len(first), meaning[1] - len(second)) < max(2, _FRAME * max(meaning)):
+    is_phrase = bool(stop) and meaning == [len(one), len(two)] and max(meaning) <= _PHRASE
+    least = 1.0 if is_phrase else max(2, _FRAME * max(meaning))
+    if min(meaning[0] - len(first), meaning[1] - len(second)) < least:
         return
     left, right = ("".join(token.lower for token in side) for side in (first, second))
     if left in right or right in left or _same_word(left, right, lexicon_of(language)):
@@ -495,6 +522,8 @@ def _order(
     sides = [[t for t in side if t.lower not in stop] for side in (one, two)]
     if len(one) != len(two) or sorted(keys[0]) != sorted(keys[1]):
         return
+    if len(one) > 2 and any(keys[0][at:] + keys[0][:at] == keys[1] for at in range(len(one))):
+        return  # An adverb or a phrase moved from one end to the other.
     names = [[t.key for t in side] for side in sides]
     if names[0] == names[1] or sorted(names[0]) != sorted(names[1]) or len(names[0]) < 2:
         return

@@ -1,8 +1,8 @@
 """What a language says without words of meaning: numerals, negations, opposites, days and months.
 
-Each language has a file in `languages/`. Days and months are those of the Unicode CLDR; the rest
-was written for firth. A language without a file still has digits, names, slots and the order of
-words.
+Each language has a file in `languages/`. Days, months and units are those of the Unicode CLDR; most
+ordinals are those of num2words; the rest was written for firth. A language without a file still has
+digits, names, slots and the order of words.
 """
 
 import json
@@ -28,6 +28,8 @@ class Lexicon:
     Attributes:
         numerals: Word → its value, from two on.
         scales: Word → the factor that it is, such as 1,000.
+        ordinals: Word → its value, from one on.
+        units: Word of a time, length, mass, volume, temperature or size of data → its unit.
         negations: Words that negate a sentence.
         negation_pattern: What negates inside words or without spaces, or None.
         denials: Stems of words that negate what follows them, such as *refuse*.
@@ -39,6 +41,8 @@ class Lexicon:
     language: str
     numerals: Mapping[str, int] = field(default_factory=dict)
     scales: Mapping[str, int] = field(default_factory=dict)
+    ordinals: Mapping[str, int] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
     negations: frozenset[str] = frozenset()
     negation_pattern: re.Pattern[str] | None = None
     denials: frozenset[str] = frozenset()
@@ -68,15 +72,18 @@ def lexicon_of(language: str) -> Lexicon:
         for number, names in enumerate(stored[kind], start=1)
         for name in names
     }
+    ordinals = {_plain(word): value for word, value in stored["ordinals"].items()}
     return Lexicon(
         language=language,
+        ordinals=ordinals,
+        units={_plain(word): forms[0] for forms in stored["units"] for word in forms},
         numerals={_plain(word): value for word, value in stored["numerals"].items()},
         scales={_plain(word): value for word, value in stored["scales"].items()},
         negations=frozenset(map(_plain, stored["negations"])),
         negation_pattern=re.compile("|".join(patterns), re.IGNORECASE) if patterns else None,
         denials=frozenset(stems(stored.get("denials", []), stemmer)),
         calendar=calendar,
-        opposites=_both_ways(stored["opposites"], stemmer),
+        opposites=_both_ways(stored["opposites"], stemmer, ordinals),
         same={word: n for n, words in enumerate(stored["same"], start=1) for word in words},
     )
 
@@ -94,10 +101,15 @@ def _plain(word: str) -> str:
     return found[0] if len(found) == 1 else word
 
 
-def _both_ways(listed: Mapping[str, Sequence[str]], stemmer: str) -> dict[str, frozenset[str]]:
+def _both_ways(
+    listed: Mapping[str, Sequence[str]], stemmer: str, ordinals: Mapping[str, int]
+) -> dict[str, frozenset[str]]:
+    """Return the opposites of each key of a token (`firth.text.tokens`): a stem, or a value."""
     table: dict[str, set[str]] = {}
     for word, others in listed.items():
-        (stem, *against) = stems([*map(_plain, [word, *others])], stemmer)
+        plain = [*map(_plain, [word, *others])]
+        roots = stems(plain, stemmer)
+        (stem, *against) = (str(ordinals.get(w, r)) for w, r in zip(plain, roots, strict=True))
         for other in against:
             if other != stem:
                 table.setdefault(stem, set()).add(other)

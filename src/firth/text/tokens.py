@@ -38,7 +38,7 @@ def _pattern(ascii_alone: bool) -> re.Pattern[str]:
     return re.compile(
         f"(?P<money>[$\u20ac\u00a3\u00a5\u20b9])?\\s?"
         f"(?P<value>(?:[A-Za-z]{{1,4}}-)?{sign}*\\d{sign}*(?:[.,:/\u2013-]{sign}*\\d{sign}*)*)"
-        f"(?P<percent>\\s?%)?|(?P<unspaced>[{UNSPACED}])"
+        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9])?|(?P<unspaced>[{UNSPACED}])"
         f"|(?P<word>{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*)"
     )
 
@@ -50,10 +50,12 @@ class Token(NamedTuple):
         key: What is compared: the stem of a word, or what a value says.
         text: As it is written.
         start, end: First character, and the one past the last.
-        kind: `word`, `number` (any value with digits or numerals) or `date` (a day or month).
+        kind: `word`, `number` (any value with digits, numerals or ordinals) or `date` (a day or
+            month).
         lower: The word in lower case.
-        is_name: Whether it has a capital that no sentence explains.
-        unit: Of a number: `%` or a currency, where the text says so.
+        is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
+        unit: Of a number: `%`, a currency, or a unit of the language's file; "" where the text
+            names none.
     """
 
     key: str
@@ -84,13 +86,18 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
             token, taken = _value(found, lowers, at, lexicon)
         elif lower in lexicon.numerals:
             value, taken = _numeral(lowers, at, lexicon)
-            token = _token(found[at : at + taken], f"{value:g}", "number", lower)
+            following = lowers[at + taken] if at + taken < len(lowers) else ""
+            unit = lexicon.units.get(following, "")
+            token = _token(found[at : at + taken], f"{value:g}", "number", lower, unit)
+        elif lower in lexicon.ordinals:
+            token = _token([match], str(lexicon.ordinals[lower]), "number", lower)
         elif lower in lexicon.calendar and lexicon.is_date(lower, _beside_number(found, at)):
             token = _token([match], lexicon.calendar[lower], "date", lower)
         else:
             start, end = match.span()
             word = text[start:end]
-            name = capitals and word[0].isupper() and _is_name(text, start, word)
+            is_unit = bool(tokens) and tokens[-1].unit == lexicon.units.get(lower)
+            name = capitals and not is_unit and word[0].isupper() and _is_name(text, start, word)
             token = Token(roots[at], word, start, end, "word", lower, name)
         tokens.append(token)
         at += taken
@@ -134,16 +141,17 @@ def _value(
                 taken = 2
             key = f"{amount:.10g}"
     following = lowers[at + taken] if at + taken < len(found) else ""
-    if match["percent"]:
-        unit = "%"
-    elif match["money"]:
-        unit = _MONEY[match["money"]]
+    sign = (match["sign"] or match["money"] or "").strip()
+    if sign:
+        unit = _MONEY.get(sign, sign)
     elif following in _PERCENT:
         unit, taken = "%", taken + 1
     elif following in _MONEY:
         unit, taken = _MONEY[following], taken + 1
-    matches = found[at : at + taken]
-    return _token(matches, key, "number", lowers[at], unit), taken
+    else:
+        unit = lexicon.units.get(following, "")
+    token = _token(found[at : at + taken], key, "number", lowers[at], unit)
+    return token._replace(is_name=number is None and written != key), taken
 
 
 def _amount(written: str, language: str) -> float | None:
