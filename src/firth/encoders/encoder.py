@@ -142,7 +142,7 @@ class AdaptedEncoder(PretrainedEncoder):
     def is_like(self, samples: npt.NDArray[np.floating]) -> bool:
         """Return whether vectors of the fixed sentences, (10, d), are those of this encoder.
 
-        An encoder that has a fingerprint of its own is told apart by that alone.
+        An encoder with a fingerprint is identified by that alone.
         """
         if self._has_own or samples.shape != self.samples.shape:
             return False

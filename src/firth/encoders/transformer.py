@@ -45,7 +45,7 @@ _HEADS = (
 
 
 class TransformerEncoder(PretrainedEncoder):
-    """Encodes texts with a sentence-transformers model. `open` freezes the weights of its own."""
+    """Encodes texts with a sentence-transformers model. `open` freezes its weights."""
 
     def __init__(self, model: "SentenceTransformer", name: str) -> None:
         self.model, self.name = model, name

@@ -56,7 +56,7 @@ _REPORTS, _PATIENCE = 20, 8
 _TESTED = 2_000
 """Held-out positions, at most, on which accuracy is measured."""
 _OF_SOURCE = 50
-"""Fewest tested positions of a source that has figures of its own."""
+"""Fewest tested positions of a source whose figures are listed separately."""
 _FIT = "held_out_fit"
 """Name of the figure by which the best step is chosen: minus the loss of held-out positions."""
 

@@ -108,7 +108,7 @@ class MatchNull:
     def threshold(self, rate: float, texts: int | None = None) -> float:
         """Return the cosine that the best match of a share `rate` of such texts reaches.
 
-        It is at most 1: where that has a higher chance, not even equal texts are told from others.
+        It is at most 1. Where a cosine of 1 has a higher chance, no threshold has the rate.
         """
         angle = self._location(texts) - self.scale * np.log(-np.log1p(-rate))
         return float(np.cos(min(angle, 0.0)))

@@ -264,7 +264,7 @@ def _null(left: Texts, right: Texts | None, rate: float, seed: int) -> MatchNull
 class _Comparing:
     """Work for an executor: a block of vectors and its first number in; nearest and cosines out.
 
-    With `apart`, a vector is not compared with the one of its own number.
+    With `apart`, vector i of one side is not compared with vector i of the other.
     """
 
     vectors: Singles
