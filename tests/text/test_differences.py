@@ -61,6 +61,7 @@ def types(a: str, b: str, language: str = "en") -> list[DifferenceType]:
         ("The BoE sets rates here.", "The Bank of England sets rates here.", []),
         ("He saw ships.", "He saw 10 ships.", []),
         ("Storm water", "Surface water", [TYPE.REPLACED]),
+        ("Prices rise.", "Costs rise.", []),
         ("It was released on PS2.", "It was released on GameCube.", [TYPE.NAME]),
         ("It costs 30 \u20ac here.", "It costs 30 $ here.", [TYPE.NUMBER]),
         ("It costs $30 here.", "It costs 30 dollars here.", []),

@@ -27,6 +27,8 @@ _FRAME = 0.6
 """Share of the words of meaning that texts with one slot have in common, at least."""
 _PHRASE = 3
 """Words of a text without function words that is a name of a thing, at most."""
+_SENTENCE_ENDS = (".", "!", "?", "…")
+"""What a bare phrase does not end with."""
 _SPELLED_ALIKE = 0.75
 _JOINED_UP = ("ja", "ko", "zh")
 """Languages whose words stand inside longer ones, or without spaces."""
@@ -244,7 +246,8 @@ def _items(
         return
     yield from found
     if not found:
-        slot = list(_slot(segments, one, two, language))
+        is_sentence = any(side.rstrip().endswith(_SENTENCE_ENDS) for side in (a, b))
+        slot = list(_slot(segments, one, two, language, is_sentence))
         yield from slot
         if not slot:
             yield from _order(one, two, keys, language)
@@ -458,7 +461,11 @@ def _same_word(one: str, two: str, lexicon: Lexicon) -> bool:
 
 
 def _slot(
-    segments: Sequence[Segment], one: Sequence[Token], two: Sequence[Token], language: str
+    segments: Sequence[Segment],
+    one: Sequence[Token],
+    two: Sequence[Token],
+    language: str,
+    is_sentence: bool,
 ) -> Iterator[Difference]:
     """Yield the slot in which texts differ that are equal but for it."""
     stop = _stop_words(language)
@@ -472,7 +479,8 @@ def _slot(
     if not (0 < len(first) <= _SLOT and 0 < len(second) <= _SLOT):
         return
     meaning = [sum(t.lower not in stop for t in side) for side in (one, two)]
-    is_phrase = bool(stop) and meaning == [len(one), len(two)] and max(meaning) <= _PHRASE
+    is_bare = bool(stop) and meaning == [len(one), len(two)]
+    is_phrase = is_bare and not is_sentence and max(meaning) <= _PHRASE
     least = 1.0 if is_phrase else max(2, _FRAME * max(meaning))
     if min(meaning[0] - len(first), meaning[1] - len(second)) < least:
         return
