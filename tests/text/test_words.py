@@ -1,5 +1,7 @@
 """`firth.text.words`: words of any script, stems, and when two texts are the same."""
 
+import re
+import sys
 import unicodedata
 
 import pytest
@@ -10,6 +12,7 @@ from firth.text.words import (
     BEGINNINGS,
     UNKNOWN,
     as_written,
+    combining_marks,
     has_word,
     jaccard,
     language_of_texts,
@@ -67,6 +70,15 @@ def test_words_consist_of_letters_marks_and_digits(text: str) -> None:
 def test_marks_do_not_cut_words(text: str, expected: list[str]) -> None:
     """Vowel signs and joiners belong to a word; scripts without spaces give pairs, too."""
     assert words(text) == expected
+
+
+def test_every_combining_mark_is_known() -> None:
+    """Only some planes of Unicode are read for marks; no other plane may have any."""
+    known = re.compile(f"[{combining_marks()}]")
+    everything = map(chr, range(sys.maxunicode + 1))
+    marks = [char for char in everything if unicodedata.category(char)[0] == "M"]
+    assert len(marks) > 2000 and all(map(known.match, marks))
+    assert not known.search("abc xyz 019")
 
 
 def test_decomposed_text_has_the_same_normal_form() -> None:

@@ -95,7 +95,7 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
             token = _token([match], lexicon.calendar[lower], "date", lower)
         else:
             start, end = match.span()
-            word = text[start:end]
+            word = match[0]
             is_unit = bool(tokens) and tokens[-1].unit == lexicon.units.get(lower)
             name = capitals and not is_unit and word[0].isupper() and _is_name(text, start, word)
             token = Token(roots[at], word, start, end, "word", lower, name)
@@ -105,9 +105,9 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
 
 
 def _lower(match: re.Match[str]) -> str:
-    word = match["word"] or match["unspaced"] or ""
-    if not word:
+    if match["value"]:
         return str(match["value"]).lower()
+    word = match[0]
     if word.isascii() and "'" not in word:
         return word.lower()
     plain = word.replace("\u2019", "'").removesuffix("'s").removesuffix("'")

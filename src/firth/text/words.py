@@ -8,21 +8,24 @@ written with them (light10, Larkey et al. 2007). Search uses the beginnings of w
 """
 
 import re
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
+_PLANES_WITH_MARKS = (range(0x20000), range(0xE0000, 0xF0000))
+"""Only the first two planes of Unicode and the fifteenth have combining marks."""
 _JOINERS = "\u200c\u200d"
 """Zero-width joiners occur inside words of Persian and of Indic scripts."""
 
 
+@cache
 def combining_marks() -> str:
     """Return a character class of all combining marks, which `\\w` does not match."""
     ranges: list[list[int]] = []
-    for code in range(sys.maxunicode + 1):
+    for code in chain(*_PLANES_WITH_MARKS):
         if unicodedata.category(chr(code))[0] == "M":
             if ranges and ranges[-1][1] == code - 1:
                 ranges[-1][1] = code
