@@ -10,7 +10,6 @@ from zlib import crc32
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from firth.text.types import Ints
 
@@ -55,4 +54,6 @@ def sibling_groups(sketches: Sequence[bytes]) -> Ints:
         seconds.append(right[alike])
     left, right = np.concatenate(firsts), np.concatenate(seconds)
     graph = sparse.coo_matrix((np.ones(len(left)), (left, right)), (n, n))
+    from scipy.sparse.csgraph import connected_components
+
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)

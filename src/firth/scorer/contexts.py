@@ -136,7 +136,7 @@ class Contexts:
         try:
             topics = [Topic(tuple(one["words"]), tuple(one["sentences"])) for one in stored]
             lines = (folder / _SENTENCES).read_text(encoding="utf-8").split("\n")[:-1]
-            texts, documents, titles = zip(*map(json.loads, lines), strict=True)
+            texts, documents, titles = zip(*json.loads(f"[{','.join(lines)}]"), strict=True)
             return cls(
                 texts=texts,
                 documents=documents,
@@ -289,7 +289,7 @@ class TopicFits:
 
     def __init__(self, contexts: Contexts) -> None:
         self.contexts, self._order = contexts, np.argsort(contexts.labels, kind="stable")
-        self._vectors = contexts.vectors[self._order]
+        self._vectors: Floats = contexts.vectors[self._order].astype(np.float64)
         sizes = np.bincount(contexts.labels)
         self._expected: Floats = sizes / len(self._vectors)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))[:-1]

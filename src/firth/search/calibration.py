@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from firth.run.console import table, wrapped
 from firth.run.errors import InputError
@@ -128,6 +127,8 @@ def _fit_gumbel(values: Floats) -> tuple[float, float]:
     The likelihood is that of values between two quantiles; of those below only the number counts,
     and of those above nothing.
     """
+    from scipy.optimize import minimize
+
     low, high = np.quantile(values, (_LOW, _HIGH))
     inner = values[(values >= low) & (values <= high)]
     below = int((values < low).sum())
