@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
+from firth.evaluation.files import read_table
 from firth.run.console import plural
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file, write_json_lines
@@ -123,8 +124,11 @@ class Review:
 def write_review(result: Duplicates, count: int, path: Path, seed: int, force: bool = False) -> int:
     """Write a random sample of at most `count` matches that are not exact, and return its size.
 
-    The file has comma-separated values. Its column `match` takes 1 or 0.
+    The file has comma-separated values, and its name ends in `.csv`. Its column `match` takes 1
+    or 0.
     """
+    if path.suffix != ".csv":
+        raise InputError(f"{path}: a sample for review has a name that ends in .csv")
     pairs = [
         (group, member)
         for group in result.groups
@@ -149,11 +153,10 @@ def write_review(result: Duplicates, count: int, path: Path, seed: int, force: b
 
 def read_review(path: Path) -> Review:
     """Read a sample that a person has judged."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = [*csv.DictReader(file)]
-    if not rows or "match" not in rows[0]:
+    table = read_table(path)
+    if "match" not in table.header:
         raise InputError(f"{path}: expected a file of `firth duplicates --review`")
-    given = [(row["match"] or "").strip().lower() for row in rows]
+    given = [row["match"].strip().lower() for _, row in table.records]
     if wrong := sorted({value for value in given if value and value not in _ANSWERS}):
         raise InputError(f"{path}: column match has {wrong[0]!r}; expected 1 or 0")
     judged = [_ANSWERS[value] for value in given if value]
