@@ -202,7 +202,7 @@ def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> N
 def test_a_judged_sample_gives_an_interval(make: Make, tmp_path: Path) -> None:
     """What is exact is not judged; the interval is Wilson's."""
     path = tmp_path / "review.csv"
-    with pytest.raises(InputError, match="ends in .csv"):
+    with pytest.raises(InputError, match=r"ends in \.csv"):
         write_review(duplicates(make(TEXTS)), 50, tmp_path / "review.txt", seed=1)
     assert write_review(duplicates(make(TEXTS)), 50, path, seed=1) == 2
     with pytest.raises(InputError, match="nothing is judged"):
