@@ -52,9 +52,7 @@ class Service:
     ) -> None:
         self._model, self._token, self._is_ours = model, token, is_ours
         self.metrics, self.worker = Metrics(), Worker(load or Load(), model.path)
-        self._batcher = Batcher(
-            self.worker, lambda texts: model.encoder.encode(texts), self.metrics.add_batch
-        )
+        self._batcher = Batcher(self.worker, self.metrics.add_batch)
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
@@ -106,11 +104,12 @@ class Service:
         """Return the answer; the thread of the worker makes it, and none on the event loop."""
         given: Any = self._model
         if endpoint.manner is Manner.BATCHED:
-            numbers = len(asked.texts) * self._model.encoder.dimensions
+            encoder = await self.worker.ask(lambda: self._model.encoder)
+            numbers = len(asked.texts) * encoder.dimensions
             if numbers > MAX_NUMBERS:
                 message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
                 raise Problem(422, "invalid", message, "Send fewer texts at a time.")
-            given = await self._batcher.encode(asked.texts)
+            given = await self._batcher.encode(encoder, asked.texts)
         elif asked.cost > MOST_AT_ONCE:
             result = await self.worker.ask_heavy(endpoint.answer, asked)
             return await self.worker.ask(lambda: _json(result))
@@ -192,7 +191,7 @@ def _dumps(value: object) -> str:
 
 def _failed(problem: Problem) -> Response:
     response = _json(problem.as_dict(), problem.status)
-    if problem.status == 429:
+    if problem.status in (429, 503):
         response.headers["retry-after"] = "1"
     if problem.status == 401:
         response.headers["www-authenticate"] = "Bearer"
@@ -318,7 +317,7 @@ def _responses(one: Endpoint) -> dict[str, Any]:
         },
     }
     kind = "application/x-ndjson" if one.manner is Manner.LONG else "application/json"
-    statuses = [400, 401, 403, 404, 409, 421, 422, 429, 500, 504]
+    statuses = [400, 401, 403, 404, 409, 421, 422, 429, 500, 503, 504]
     if one.method == "POST":
         statuses += [413, 415]
     failures = {

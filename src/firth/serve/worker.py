@@ -21,8 +21,15 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
+from firth.encoders.encoder import UnitEncoder
 from firth.run.console import complain, listening
-from firth.run.errors import DamagedError, FirthError, MissingExtraError, MissingStageError
+from firth.run.errors import (
+    ChangedError,
+    DamagedError,
+    FirthError,
+    MissingExtraError,
+    MissingStageError,
+)
 from firth.text.types import Singles
 
 T = TypeVar("T")
@@ -206,30 +213,35 @@ def _answer(run: Path, pipe: Connection) -> None:
             pipe.send(line)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Texts of a request that wait for their vectors."""
+
+    encoder: UnitEncoder
+    texts: Sequence[str]
+    answer: "asyncio.Future[Singles]"
+
+
 class Batcher:
     """Encodes the texts of waiting requests together, in the thread of a worker.
 
-    No vector depends on the other texts. `count` is called with the number of texts of each batch.
+    No vector depends on the other texts, and all of a request are of one encoder. `count` is called
+    with the number of texts of each batch.
     """
 
-    def __init__(
-        self,
-        worker: Worker,
-        encode: Callable[[Sequence[str]], Singles],
-        count: Callable[[int], None],
-    ) -> None:
-        self._worker, self._encode, self._count = worker, encode, count
-        self._waiting: deque[tuple[Sequence[str], asyncio.Future[Singles]]] = deque()
+    def __init__(self, worker: Worker, count: Callable[[int], None]) -> None:
+        self._worker, self._count = worker, count
+        self._waiting: deque[_Part] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    async def encode(self, texts: Sequence[str]) -> Singles:
+    async def encode(self, encoder: UnitEncoder, texts: Sequence[str]) -> Singles:
         """Return the vectors of texts, (n, d), a part at a time."""
-        parts = [await self._encode_part(part) for part in _parts(texts)]
+        parts = [await self._encode_part(encoder, part) for part in _parts(texts)]
         return np.concatenate(parts)
 
-    async def _encode_part(self, texts: Sequence[str]) -> Singles:
+    async def _encode_part(self, encoder: UnitEncoder, texts: Sequence[str]) -> Singles:
         answer: asyncio.Future[Singles] = asyncio.get_running_loop().create_future()
-        self._waiting.append((texts, answer))
+        self._waiting.append(_Part(encoder, texts, answer))
         if self._task is None:
             self._task = asyncio.create_task(self._work())
         return await answer
@@ -237,35 +249,36 @@ class Batcher:
     async def _work(self) -> None:
         try:
             while batch := self._next_batch():
-                texts = [text for some, _ in batch for text in some]
+                texts = [text for part in batch for text in part.texts]
                 self._count(len(texts))
                 try:
-                    vectors = await self._worker.ask(partial(self._encode, texts))
+                    vectors = await self._worker.ask(partial(batch[0].encoder.encode, texts))
                 except Exception as error:  # noqa: BLE001
-                    for _, answer in batch:
-                        if not answer.done():
-                            answer.set_exception(error)
+                    for part in batch:
+                        if not part.answer.done():
+                            part.answer.set_exception(error)
                     continue
                 start = 0
-                for some, answer in batch:
-                    if not answer.done():
-                        answer.set_result(vectors[start : start + len(some)])
-                    start += len(some)
+                for part in batch:
+                    if not part.answer.done():
+                        part.answer.set_result(vectors[start : start + len(part.texts)])
+                    start += len(part.texts)
         finally:
             self._task = None
 
-    def _next_batch(self) -> list[tuple[Sequence[str], "asyncio.Future[Singles]"]]:
-        """Return requests that still wait, of at most `batch` texts, but at least one request."""
-        batch: list[tuple[Sequence[str], asyncio.Future[Singles]]] = []
+    def _next_batch(self) -> list["_Part"]:
+        """Return waiting parts of one encoder, of at most `batch` texts, but at least one part."""
+        batch: list[_Part] = []
         size = 0
         while self._waiting:
-            texts, answer = self._waiting[0]
-            if batch and size + len(texts) > self._worker.load.batch:
+            part = self._waiting[0]
+            is_full = size + len(part.texts) > self._worker.load.batch
+            if batch and (is_full or part.encoder is not batch[0].encoder):
                 break
             self._waiting.popleft()
-            if not answer.done():
-                batch.append((texts, answer))
-                size += len(texts)
+            if not part.answer.done():
+                batch.append(part)
+                size += len(part.texts)
         return batch
 
 
@@ -298,6 +311,8 @@ def problem_of(error: BaseException) -> Problem:
             for one in problems[:_SHOWN_PROBLEMS]
         ]
         return Problem(422, "invalid", "; ".join(lines), "GET /openapi.json describes requests")
+    if isinstance(error, ChangedError):
+        return Problem(503, "changed", str(error).partition(". ")[0], "Ask again in a moment.")
     if isinstance(error, FirthError):
         is_missing = isinstance(error, MissingStageError | MissingExtraError)
         status = 409 if is_missing or isinstance(error, DamagedError) else 422
