@@ -183,7 +183,7 @@ def test_a_build_of_another_process_is_used_when_it_is_done(
     assert len(model.encode(A)) == 16
     assert model.similarity(A, B) == new.similarity(A, B)
     assert model.search("zebra").as_dict() == new.search("zebra").as_dict()
-    assert [hit.document for hit in model.search("zebra")] == ["z0"]
+    assert model.search("zebra")[0].document == "z0"
 
 
 def test_an_answer_is_asked_for_once_more(
