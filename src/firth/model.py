@@ -5,26 +5,26 @@
 >>> model.similarity("A ship sailed.", "A boat left.")  # doctest: +SKIP
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, overload
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from firth.corpus.build import CorpusSummary
-from firth.corpus.corpus import Corpus
 from firth.corpus.read import Inputs
 from firth.encoders.encoder import Encoder, UnitEncoder
 from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import opened_with_encoder, with_encoder
-from firth.encoders.static import ENCODER, StaticEncoder
+from firth.encoders.static import ENCODER
 from firth.evaluation.baselines import PREFIX, open_baseline
 from firth.pipeline.built import Built
+from firth.pipeline.opened import Opened
 from firth.pipeline.stages import bring_up_to_date
 from firth.run.console import silenced
-from firth.run.errors import InputError
+from firth.run.errors import ChangedError, InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import CONFIG, Run
 from firth.run.settings import Settings, nested_settings
@@ -37,13 +37,16 @@ if TYPE_CHECKING:
     from firth.search.calibration import Calibration
     from firth.search.documents import Comparison, Given, Reuse
     from firth.search.duplicates import Duplicates
-    from firth.search.search import Hits, Search
+    from firth.search.search import Hits
+
+T = TypeVar("T")
 
 
 class Model:
     """A run's models, its documents, and everything that can be asked of them.
 
-    Use `build` or `load`. Parts are opened when they are first used.
+    Use `build` or `load`. Parts are opened when they are first used. Each call answers from the run
+    as it is then: what another process added, removed or built is opened again.
 
     A model can be pickled: another process opens its run.
 
@@ -64,6 +67,7 @@ class Model:
     ) -> None:
         self.run, self.path, self.built, self.quiet = run, run.path, built, quiet
         self._temporary = temporary  # Its folder is removed with the model, or at the end.
+        self._opened, self._lock = Opened(run), RLock()
 
     def __getstate__(self) -> dict[str, object]:
         """Return the run; the copy does not own a temporary one."""
@@ -81,28 +85,46 @@ class Model:
 
     def __repr__(self) -> str:
         """Name the run and the size of its corpus."""
-        corpus = Corpus.open(self.run, "all")
+        corpus = self.ask(lambda opened: opened.corpus)
         return (
             f"Model({str(self.path)!r}: {corpus.n_documents:,} documents, "
             f"{len(corpus):,} sentences)"
         )
 
-    @cached_property
+    def ask(self, question: Callable[[Opened], T]) -> T:
+        """Return the answer to a question about one state of the run, that of now.
+
+        It is asked once more where another process changed the run meanwhile.
+
+        Raises:
+            ChangedError: The run was changed again.
+        """
+        try:
+            return question(self._now())
+        except ChangedError:
+            return question(self._now())
+
+    def _now(self) -> Opened:
+        with self._lock:
+            before, self._opened = self._opened, self._opened.now()
+            if self._opened.run is not before.run:
+                self.run = Run(self.path, self._opened.run.settings, self.run.encoder)
+            return self._opened
+
+    @property
     def scorer(self) -> Scorer:
         """The exact, explained similarity of two texts."""
-        return Scorer.open(self.run)
+        return self.ask(lambda opened: opened.scorer)
 
-    @cached_property
+    @property
     def encoder(self) -> UnitEncoder:
         """The encoder that gives one vector a text; `save_encoder` copies it."""
-        return StaticEncoder.open(self.run.folder(ENCODER))
+        return self.ask(lambda opened: opened.encoder)
 
-    @cached_property
+    @property
     def calibration(self) -> "Calibration":
         """The meaning of cosines: thresholds and rates of false matches."""
-        from firth.search.calibration import Calibration
-
-        return Calibration.open(self.run)
+        return self.ask(lambda opened: opened.calibration)
 
     @overload
     def similarity(self, a: str, b: str) -> float: ...  # type: ignore[overload-overlap]
@@ -137,7 +159,7 @@ class Model:
 
     def explain(self, a: str, b: str) -> Explanation:
         """Return the similarity of two texts with the evidence that sums to it."""
-        return self.scorer.explain(a, b)
+        return self.ask(lambda opened: opened.scorer.explain(a, b))
 
     def encode(self, texts: str | Sequence[str]) -> Singles:
         """Return unit vectors: (d,) for a text, (n, d) for n texts, as float32.
@@ -148,12 +170,6 @@ class Model:
         read = checked_texts([texts] if isinstance(texts, str) else texts, "texts")
         vectors = self.encoder.encode(read)
         return vectors.reshape(-1) if alone else vectors
-
-    @cached_property
-    def _search(self) -> "Search":
-        from firth.search.search import Search
-
-        return Search.open(self.run)
 
     def search(
         self,
@@ -177,7 +193,9 @@ class Model:
             InputError: The query is empty, or the filter is invalid or matches no document.
         """
         checked_text(query, "query")
-        return self._search.search(query, top=top, mode=mode, unit=unit, where=where)
+        return self.ask(
+            lambda opened: opened.search.search(query, top=top, mode=mode, unit=unit, where=where)
+        )
 
     def duplicates(
         self,
@@ -199,8 +217,15 @@ class Model:
 
         share = FALSE_SHARE if false_share is None else false_share
         with self._said():
-            return duplicates(
-                self.run, unit=unit, threshold=threshold, false_share=share, where=where
+            return self.ask(
+                lambda opened: duplicates(
+                    opened.run,
+                    unit=unit,
+                    threshold=threshold,
+                    false_share=share,
+                    where=where,
+                    index=opened.search.index,
+                )
             )
 
     def compare_documents(
@@ -213,7 +238,11 @@ class Model:
         from firth.search.documents import compare_documents
 
         with self._said():
-            return compare_documents(self.run, a, b, threshold=threshold)
+            return self.ask(
+                lambda opened: compare_documents(
+                    opened.run, a, b, threshold=threshold, index=opened.search.index
+                )
+            )
 
     def find_reuse(
         self,
@@ -233,7 +262,15 @@ class Model:
 
         most = CANDIDATES if candidates is None else candidates
         with self._said():
-            return find_reuse(self.run, threshold=threshold, candidates=most, where=where)
+            return self.ask(
+                lambda opened: find_reuse(
+                    opened.run,
+                    threshold=threshold,
+                    candidates=most,
+                    where=where,
+                    index=opened.search.index,
+                )
+            )
 
     def add(self, documents: Inputs) -> CorpusSummary:
         """Add documents, or replace those with the same id; they can be searched at once.
@@ -246,9 +283,7 @@ class Model:
         from firth.pipeline.stages import add_documents
 
         with self._said():
-            summary = add_documents(self.run, documents)
-        self._forget()
-        return summary
+            return add_documents(self.run, documents)
 
     def remove(self, ids: Iterable[str]) -> CorpusSummary:
         """Remove documents by id; their vectors are skipped from now on.
@@ -259,9 +294,7 @@ class Model:
         from firth.corpus.build import remove_documents
 
         with self._said():
-            summary = remove_documents(self.run, checked_texts(ids, "ids"))
-        self._forget()
-        return summary
+            return remove_documents(self.run, checked_texts(ids, "ids"))
 
     def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
         """Copy the encoder to a folder that `SentenceTransformer(folder)` opens."""
@@ -307,10 +340,6 @@ class Model:
 
     def _said(self) -> AbstractContextManager[None]:
         return silenced() if self.quiet else nullcontext()
-
-    def _forget(self) -> None:
-        """Open again what depends on the documents."""
-        self.__dict__.pop("_search", None)
 
 
 def build(

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -25,7 +26,8 @@ from firth.corpus.store import (
     translated_errors,
 )
 from firth.run.damage import note_opened
-from firth.run.errors import InputError
+from firth.run.errors import ChangedError
+from firth.run.files import stamp_of
 from firth.run.run import Run
 from firth.text.types import Ints, ranges, starts
 from firth.text.words import UNKNOWN
@@ -67,14 +69,17 @@ class Corpus:
         self.path, self.part = path, part
         self._store = path / FILE
         self._lock = RLock()
+        self._file = stamp_of(self._store)[:2]
         self._database = connect(self._store)
         self._last: tuple[int, list[str]] = (-1, [])
         again = f"firth build DOCUMENTS --run {shlex.quote(str(path))}, after it is removed"
         note_opened(self._store, lambda: damage(self._store), again)
-        if self._meta("next_key", None) is None:
-            raise missing_corpus(path)
         query = f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
-        with translated_errors(self._store):
+        with self._transaction():
+            self._version = self._read_version()
+            self._commits = self._read_commits()
+            if self._version[0] is None:
+                raise missing_corpus(path)
             table = np.fromiter(self._database.execute(query), np.dtype((np.int64, 2)))
         self.keys: Ints = np.ascontiguousarray(table[:, 0])
         self.document_bounds: Ints = np.concatenate(([0], np.cumsum(table[:, 1])))
@@ -98,6 +103,37 @@ class Corpus:
         """Number of documents."""
         return len(self.keys)
 
+    def is_current(self) -> bool:
+        """Return whether the store has the documents that it had when the corpus was opened."""
+        if stamp_of(self._store)[:2] != self._file:
+            return False
+        if (commits := self._read_commits()) != self._commits:
+            if self._read_version() != self._version:
+                return False
+            self._commits = commits  # What was written is not to be seen yet.
+        return True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Read one state of the store inside the block; its writers wait."""
+        with self._lock, translated_errors(self._store):
+            self._database.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._database.execute("COMMIT")
+
+    def _read_version(self) -> tuple[Any, ...]:
+        """Return what names the documents: new ones raise the next key, else their number falls."""
+        key, fields = (
+            f"(SELECT value FROM meta WHERE name = '{name}')" for name in ("next_key", "fields")
+        )
+        return tuple(self._ask(f"SELECT {key}, {fields}, count(*) FROM documents")[0])
+
+    def _read_commits(self) -> int:
+        """Return a number that changes with every transaction of another connection."""
+        return int(self._ask("PRAGMA data_version")[0][0])
+
     def _ask(self, query: str, values: Sequence[object] = ()) -> list[Any]:
         with self._lock, translated_errors(self._store):
             return self._database.execute(query, values).fetchall()
@@ -112,8 +148,8 @@ class Corpus:
                 raise self._changed()
             yield from map(rows.__getitem__, keys)
 
-    def _changed(self) -> InputError:
-        return InputError(
+    def _changed(self) -> ChangedError:
+        return ChangedError(
             f"{self._store}: documents were replaced or removed since they were opened. Try again"
         )
 
@@ -247,6 +283,16 @@ class Corpus:
         """Return the dates of all documents (ISO 8601); "" where there is none."""
         return list(self._column("date"))
 
+    def number_of(self, id: str) -> int | None:
+        """Return the number of the document with an id; None where there is none."""
+        for (key,) in self._ask("SELECT key FROM documents WHERE id = ?", (id,)):
+            d = int(np.searchsorted(self.keys, key))
+            if d < len(self.keys) and self.keys[d] == key:
+                return d
+        if not self.is_current():
+            raise self._changed()
+        return None
+
     def document(self, d: int) -> Document:
         """Return what is known of document `d`; its text is left empty."""
         if not 0 <= d < self.n_documents:
@@ -278,6 +324,10 @@ class Corpus:
         """Return the documents that fulfil a filter, ascending; see `store.parse_filter`."""
         sql, values = parse_filter(condition, self.fields)
         keys = [key for (key,) in self._ask(f"SELECT key FROM documents WHERE {sql}", values)]
+        if not self.is_current() and len(self.keys):
+            left = f"SELECT count(*) FROM documents WHERE {_CONDITIONS[self.part]} AND key <= ?"
+            if self._ask(left, (int(self.keys[-1]),))[0][0] < len(self.keys):
+                raise self._changed()  # What is gone may have fulfilled the filter.
         return np.flatnonzero(np.isin(self.keys, np.array(keys, np.int64)))
 
     @cached_property

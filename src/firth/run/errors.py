@@ -30,6 +30,10 @@ class ConfigError(FirthError):
         )
 
 
+class ChangedError(InputError):
+    """Another process changed the run while it was read. The same call may succeed."""
+
+
 class TooLittleTextError(InputError):
     """A corpus is too small to learn something from it."""
 

@@ -274,6 +274,15 @@ def open_mapped(path: Path) -> "Array":
 # --- Fingerprints ------------------------------------------------------------------------------
 
 
+def stamp_of(path: Path) -> tuple[int, int, int, int]:
+    """Return what tells a file from one that takes its place; zeros where there is none."""
+    try:
+        known = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0, 0, 0, 0
+    return known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns
+
+
 def fingerprint_file(path: Path) -> str:
     """Return the BLAKE2b-160 of a file's bytes, hexadecimal."""
     digest = hashlib.blake2b(digest_size=20)

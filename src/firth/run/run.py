@@ -5,13 +5,14 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from filelock import FileLock, Timeout
 
 from firth.run.damage import damage_message, damage_of, damage_of_stages, note_opened
-from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
-from firth.run.files import remove_leftovers, write_text
+from firth.run.errors import ChangedError, ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.files import remove_leftovers, stamp_of, write_text
 from firth.run.settings import (
     HEADER,
     Section,
@@ -24,6 +25,7 @@ from firth.run.settings import (
     values_of,
 )
 from firth.run.stage import (
+    MANIFEST,
     Manifest,
     Outcome,
     Stage,
@@ -38,6 +40,7 @@ CONFIG = "config.yaml"
 _LOCK = ".lock"
 _PATIENCE = 5.0
 """Seconds in which another process surely has renamed two folders."""
+_MOMENT = 0.05
 _S = TypeVar("_S", bound=Section)
 
 
@@ -207,9 +210,14 @@ class Run:
 
     def _settle(self, name: str) -> None:
         """Finish or undo the renames of a killed process before the stage is looked at."""
-        if is_half_renamed(self.path / name):
-            with self.locked(_PATIENCE):
-                finish_rename(self.path / name)
+        end = monotonic() + _PATIENCE
+        while is_half_renamed(self.path / name):  # A living process goes on in a moment.
+            try:
+                with self.locked(_MOMENT):
+                    finish_rename(self.path / name)
+            except InputError:
+                if monotonic() > end:
+                    raise
 
     def _command(self, stage: Stage) -> str:
         needs = f" (it needs pip install 'firth[{stage.extra}]')" if stage.extra else ""
@@ -251,6 +259,51 @@ def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -
     if config is not None:
         run = run.changed(load_changes(config), str(config))
     return run.changed(changes, "--set")
+
+
+class PinnedRun(Run):
+    """A run whose stages are read as they were when it was pinned, whoever builds meanwhile.
+
+    `has` and `manifest` raise `ChangedError` where one of `stages` is another one by then.
+
+    Attributes:
+        stamps: What tells the manifests of these stages from any others.
+        is_whole: Whether each stage was built from the others as they are.
+    """
+
+    def __init__(self, run: Run, stages: Sequence[Stage]) -> None:
+        super().__init__(run.path, run.settings, run.encoder)
+        self._stages = tuple(stage.name for stage in stages)
+        self.stamps = self.stamps_now()
+        self._pinned: dict[str, str | None] = {}
+        inputs: list[tuple[str, str]] = []
+        for name in self._stages:
+            with suppress(DamagedError):  # It is said where the stage is opened.
+                manifest = Manifest.read(self.path / name)
+                self._pinned[name] = manifest.digest if manifest else None
+                inputs += manifest.inputs.items() if manifest else ()
+        self.is_whole = all(self._pinned.get(name, digest) == digest for name, digest in inputs)
+
+    def has(self, stage: Stage) -> bool:
+        """Return whether the stage is built, as it was when the run was pinned."""
+        is_built = super().has(stage)
+        if stage.name in self._pinned and is_built != (self._pinned[stage.name] is not None):
+            raise self._changed()
+        return is_built
+
+    def manifest(self, stage: Stage) -> Manifest:
+        """Return the manifest of a finished stage, as it was when the run was pinned."""
+        manifest = super().manifest(stage)
+        if self._pinned.get(stage.name, manifest.digest) != manifest.digest:
+            raise self._changed()
+        return manifest
+
+    def stamps_now(self) -> tuple[tuple[int, ...], ...]:
+        """Return the stamps of the manifests that are there now."""
+        return tuple(stamp_of(self.path / name / MANIFEST) for name in self._stages)
+
+    def _changed(self) -> ChangedError:
+        return ChangedError(f"{self.path}: another process builds it. Try again when it is done")
 
 
 class _DeclaredRun(Run):

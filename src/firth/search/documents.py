@@ -216,7 +216,12 @@ class Reuse(Sequence[DocumentPair]):
 
 
 def compare_documents(
-    run: str | Path | Run, a: Given, b: Given, *, threshold: float | None = None
+    run: str | Path | Run,
+    a: Given,
+    b: Given,
+    *,
+    threshold: float | None = None,
+    index: Index | None = None,
 ) -> Comparison:
     """Align the sentences of two documents, and say how much of each is in the other.
 
@@ -225,10 +230,11 @@ def compare_documents(
         a, b: The documents: ids of the run, files with one document each, documents, or sentences.
         threshold: Least similarity of matching sentences, in (0, 1). By default one that a
             hundredth of the sentences without a counterpart reach (`Calibration.threshold`).
+        index: The run's index, where it is open.
     """
     run = Run.open(run)
     threshold, notes = _threshold(run, threshold)
-    index = Index.open(run)
+    index = index or Index.open(run)
     (a_name, one), (b_name, two) = (_side(given, run, index) for given in (a, b))
     aligned, reader = align(one, two, threshold), Reader(index.corpus.language)
     matches = []
@@ -266,6 +272,7 @@ def find_reuse(
     threshold: float | None = None,
     candidates: int = CANDIDATES,
     where: str | None = None,
+    index: Index | None = None,
 ) -> Reuse:
     """Return the pairs of documents of a run that share text, or retell one another.
 
@@ -277,10 +284,11 @@ def find_reuse(
         threshold: Least similarity of matching sentences, as in `compare_documents`.
         candidates: Documents that each is aligned with, at most. Others may choose it, too.
         where: Filter of documents (`Corpus.documents_where`).
+        index: The run's index, where it is open.
     """
     run = Run.open(run)
     threshold, notes = _threshold(run, threshold)
-    index = Index.open(run)
+    index = index or Index.open(run)
     corpus, documents = index.corpus, index.selected(where)
     sentences = corpus.sentences_of(documents)
     similar = similar_pairs(
@@ -340,11 +348,12 @@ def _side_of(index: Index, document: int) -> Side:
 def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
     """Return the name of a document, and its sentences with their vectors."""
     if isinstance(given, str | Path):
-        ids = index.corpus.document_ids()
-        if isinstance(given, str) and given in ids:
-            return given, _side_of(index, ids.index(given))
+        number = index.corpus.number_of(given) if isinstance(given, str) else None
+        if isinstance(given, str) and number is not None:
+            return given, _side_of(index, number)
         if not Path(given).is_file():
-            some = f", such as {ids[0]!r}" if len(ids) else ""
+            is_empty = not index.corpus.n_documents
+            some = "" if is_empty else f", such as {index.corpus.document(0).id!r}"
             raise InputError(f"{given}: neither a document of the run{some}, nor a file")
         given = _read(Path(given), run)
     if isinstance(given, Document):

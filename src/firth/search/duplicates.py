@@ -234,6 +234,7 @@ def duplicates(
     threshold: float | None = None,
     false_share: float = FALSE_SHARE,
     where: str | None = None,
+    index: Index | None = None,
 ) -> Duplicates:
     """Return groups of the sentences, or documents, of a run that say the same.
 
@@ -248,6 +249,7 @@ def duplicates(
             the rate of `firth.search.documents.RATE` on.
         false_share: In (0, 1).
         where: Filter of documents (`Corpus.documents_where`).
+        index: The run's index, where it is open.
 
     Example:
         >>> for group in duplicates("run"):  # doctest: +SKIP
@@ -258,7 +260,7 @@ def duplicates(
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
     check_rate(false_share, "false share")
-    finder = _Finder(run, threshold, false_share, where)
+    finder = _Finder(run, index or Index.open(run), threshold, false_share, where)
     return finder.documents() if unit == "document" else finder.sentences()
 
 
@@ -269,11 +271,10 @@ class _Finder:
     """
 
     def __init__(
-        self, run: Run, threshold: float | None, false_share: float, where: str | None
+        self, run: Run, index: Index, threshold: float | None, false_share: float, where: str | None
     ) -> None:
-        self._run, self._threshold = run, threshold
+        self._run, self._index, self._threshold = run, index, threshold
         self._share, self._where = false_share, where
-        self._index = Index.open(run)
         self._corpus = self._index.corpus
         self._reader = Reader(self._corpus.language)
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, pairwise
 from os import cpu_count
 from pathlib import Path
@@ -24,7 +24,7 @@ from firth.encoders.kinds import Cost, FoundEncoder, find_encoder, open_encoder
 from firth.encoders.pretrained import encoder_of
 from firth.encoders.static import ENCODER
 from firth.run.console import Progress
-from firth.run.errors import DamagedError, InputError
+from firth.run.errors import ChangedError, DamagedError, FirthError, InputError
 from firth.run.executor import Executor, Local
 from firth.run.files import (
     create_mapped,
@@ -32,12 +32,13 @@ from firth.run.files import (
     open_mapped,
     read_arrays,
     read_json,
+    stamp_of,
     write_arrays,
     write_json,
 )
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed
-from firth.run.stage import SCRATCH, Outcome, Stage
+from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges
@@ -57,6 +58,7 @@ SHARD = 16_384
 _INFO, _DOCUMENTS, _ROTATION = "index.json", "documents.npy", "rotation.safetensors"
 _VECTORS, _CODES, _DONE = "vectors.npy", "codes.npy", "rows.json"
 _SAMPLE = 50_000
+_ATTEMPTS = 10
 _QUERIES = 1_024
 _MOST_ROWS = 1 << 32
 Halves = npt.NDArray[np.float16]
@@ -289,30 +291,53 @@ class _Writer:
 # --- Reading -----------------------------------------------------------------------------------
 
 
-class _Part:
-    """The rows of one stage, and what they belong to now.
+class _Rows:
+    """The rows of one stage.
 
     Attributes:
         vectors: float16, (n, d).
         codes: uint64, by column.
         postings: Of n sentences, then of the titles of their documents.
+        keys, sizes: int64: key of each document, and the number of its sentences.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.vectors: Halves = open_mapped(folder / _VECTORS)
+        self.codes: Codes = open_mapped(folder / _CODES)
+        self.postings = Postings.open(folder)
+        self.keys, self.sizes = open_mapped(folder / _DOCUMENTS).T
+
+
+class _Part:
+    """The rows of one stage, and what they belong to among the documents of a corpus.
+
+    Attributes:
+        vectors, codes, postings: Those of the rows.
         sentences: int64: sentence of each row of `postings`; -1 for titles and what is removed.
         documents: int64: document of each row of `postings`; -1 for what is removed.
         count: Number of documents that are not removed.
     """
 
-    def __init__(self, folder: Path, corpus: Corpus) -> None:
-        self.vectors: Halves = open_mapped(folder / _VECTORS)
-        self.codes: Codes = open_mapped(folder / _CODES)
-        self.postings = Postings.open(folder)
-        keys, sizes = open_mapped(folder / _DOCUMENTS).T
-        documents = _numbers(corpus.keys, keys)
-        owners = np.repeat(documents, sizes)
-        sentences = ranges(corpus.document_bounds[documents], sizes)
+    def __init__(self, rows: _Rows, corpus: Corpus) -> None:
+        self.vectors, self.codes, self.postings = rows.vectors, rows.codes, rows.postings
+        documents = _numbers(corpus.keys, rows.keys)
+        owners = np.repeat(documents, rows.sizes)
+        sentences = ranges(corpus.document_bounds[documents], rows.sizes)
         titles = np.full(len(documents), -1)
         self.sentences: Ints = np.append(np.where(owners < 0, -1, sentences), titles)
         self.documents: Ints = np.append(owners, documents)
         self.count = int((documents >= 0).sum())
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What an index has whichever documents come and go; `digest` is that of its stage."""
+
+    rows: _Rows
+    rotation: Rotation
+    stemmer: str
+    digest: str
+    open_encoder: Callable[[], UnitEncoder]
 
 
 class Index:
@@ -322,16 +347,11 @@ class Index:
     `unindexed` is the number of those that the index lacks.
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        folders: Sequence[Path],
-        open_: Callable[[], UnitEncoder],
-        stemmer: str,
-    ) -> None:
-        self.corpus, self._open = corpus, open_
-        self._rotation = _rotation(folders[0])
-        self._parts = parts = [_Part(folder, corpus) for folder in folders]
+    def __init__(self, run: Run, base: "_Base") -> None:
+        self._run, self._base = run, base
+        self.corpus, added, self._stamp = _documents_now(run, base.digest)
+        self._rotation, corpus = base.rotation, self.corpus
+        self._parts = parts = [_Part(rows, corpus) for rows in (base.rows, *added)]
         self.dimensions = int(parts[0].vectors.shape[1])
         self.unindexed = corpus.n_documents - sum(part.count for part in parts)
         self._starts = np.cumsum([0, *(len(part.vectors) for part in parts)]).tolist()
@@ -344,7 +364,7 @@ class Index:
             [part.sentences for part in parts],
             [part.documents for part in parts],
             (len(corpus), corpus.n_documents),
-            stemmer,
+            base.stemmer,
         )
 
     @classmethod
@@ -352,13 +372,24 @@ class Index:
         """Open the index of a run; errors as of `check_index`."""
         run = Run.open(run)
         found = check_index(run)
-        folders = [run.folder(INDEX)]
-        info = read_json(folders[0] / _INFO)
-        if run.has(ADDED) and run.manifest(ADDED).inputs[INDEX.name] == run.manifest(INDEX).digest:
-            folders.append(run.folder(ADDED))
+        folder = run.folder(INDEX)
         own = None if found else run.folder(ENCODER)
-        opened = partial(open_encoder, found or str(own), _reading(run))
-        return cls(Corpus.open(run, "all"), folders, opened, info["stemmer"])
+        base = _Base(
+            rows=_Rows(folder),
+            rotation=_rotation(folder),
+            stemmer=read_json(folder / _INFO)["stemmer"],
+            digest=run.manifest(INDEX).digest,
+            open_encoder=lru_cache(1)(partial(open_encoder, found or str(own), _reading(run))),
+        )
+        return cls(run, base)
+
+    def is_current(self) -> bool:
+        """Return whether the run has the same documents, and the same added rows."""
+        return self._stamp == _stamp(self._run) and self.corpus.is_current()
+
+    def renewed(self) -> "Index":
+        """Return an index of the documents that the run has now; the encoder stays open."""
+        return Index(self._run, self._base)
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -366,7 +397,7 @@ class Index:
     @cached_property
     def encoder(self) -> UnitEncoder:
         """The encoder of the vectors; opened when it is first used."""
-        return self._open()
+        return self._base.open_encoder()
 
     def selected(self, where: str | None) -> Ints:
         """Return the documents that a filter selects, ascending; without one, all."""
@@ -492,6 +523,29 @@ class Index:
         numbers = self._sentence_of[best]
         order = np.lexsort((numbers, -scores))[:k]
         return numbers[order], np.clip(scores[order], -1.0, 1.0)
+
+
+def _documents_now(run: Run, digest: str) -> tuple[Corpus, list[_Rows], tuple[int, ...]]:
+    """Return the documents, the rows that were added to an index, and the stamp of these.
+
+    Another process may change them meanwhile; then they are opened again.
+    """
+    for _ in range(_ATTEMPTS):
+        stamp, corpus, added = _stamp(run), Corpus.open(run, "all"), list[_Rows]()
+        try:
+            if run.has(ADDED) and run.manifest(ADDED).inputs[INDEX.name] == digest:
+                added.append(_Rows(run.folder(ADDED)))
+        except (FirthError, OSError, ValueError):
+            if stamp == _stamp(run):
+                raise
+        else:
+            if stamp == _stamp(run) and corpus.is_current():
+                return corpus, added, stamp
+    raise ChangedError(f"{run.path}: documents are added or removed all the time. Try again")
+
+
+def _stamp(run: Run) -> tuple[int, ...]:
+    return stamp_of(run.path / ADDED.name / MANIFEST)
 
 
 def _numbers(keys: Ints, wanted: Ints) -> Ints:

@@ -42,6 +42,7 @@ TITLE_WEIGHT = 0.75
 """A title that is the query adds this share of the highest BM25. Chosen on titles of a forum."""
 _LEAST_TITLE = 0.5
 """A title that is less of the query adds nothing."""
+NOT_INDEXED = "not indexed yet, and not searched"
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
 _GROWTH = 4
@@ -109,10 +110,12 @@ class Hits(list[Hit]):
         answer: Whether the first hit answers: "probably answers", "may be related" or "probably
             nothing here answers this"; "" without a calibration.
         unknown: Words of the query that no document has; all of it in a foreign writing system.
+        unindexed: Documents that are not indexed yet and not searched, as "2 documents", or "".
     """
 
     answer: str = ""
     unknown: tuple[str, ...] = ()
+    unindexed: str = ""
 
     @property
     def remark(self) -> str:
@@ -120,6 +123,8 @@ class Hits(list[Hit]):
         parts = [f"{NOTHING.capitalize()}."] if self.answer == NOTHING or not self else []
         if self.unknown:
             parts.append(f"No document has: {', '.join(self.unknown)}.")
+        if self.unindexed:
+            parts.append(f"{self.unindexed.capitalize()} {NOT_INDEXED}.")
         return " ".join(parts)
 
     def __repr__(self) -> str:
@@ -140,6 +145,7 @@ class Hits(list[Hit]):
         return {
             "answer": self.answer,
             "unknown": [*self.unknown],
+            "unindexed": self.unindexed,
             "remark": self.remark,
             "hits": [hit.as_dict() for hit in self],
         }
@@ -175,6 +181,7 @@ class Search:
 
     def __init__(self, run: Run, index: Index) -> None:
         self._run, self.index = run, index
+        self.unindexed = plural(index.unindexed, "document") if index.unindexed else ""
         self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         self._all_cosines = lru_cache(2)(lambda query: index.all_cosines(self._vector(query)))
         self._is_named = index_encoder(run) is not None
@@ -185,10 +192,16 @@ class Search:
         """Open the search of a run; errors as of `Index.open`."""
         run = Run.open(run)
         index = Index.open(run)
-        if index.unindexed:
-            missing = plural(index.unindexed, "document")
-            note(f"{run.path}: {missing} not indexed yet, and not searched. Run firth build")
-        return cls(run, index)
+        search = cls(run, index)
+        if search.unindexed:
+            note(f"{run.path}: {search.unindexed} {NOT_INDEXED}. Run firth build")
+        return search
+
+    def renewed(self) -> "Search":
+        """Return the search of the documents that the run has now (`Index.renewed`)."""
+        search = Search(self._run, self.index.renewed())
+        search.calibration = self.calibration
+        return search
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -231,10 +244,11 @@ class Search:
         if top < 1:
             raise InputError(f"top: got {top}; expected at least 1")
         hits = Hits()
+        hits.unindexed = self.unindexed
         is_foreign = self._is_foreign(query)
         if self._is_named or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
-            hits = Hits(self._hits(query, best, unit))
+            hits.extend(self._hits(query, best, unit))
         hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         if self.calibration:
             said = hits[0].answer if hits else UNLIKELY

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
@@ -23,7 +24,8 @@ from firth.serve import schemas
 from firth.serve.endpoints import ENDPOINTS, Endpoint, Manner
 from firth.serve.guard import LOCAL, Guard
 from firth.serve.schemas import MAX_BODY, MAX_NUMBERS, MOST_AT_ONCE
-from firth.serve.worker import Batcher, Load, Problem, Worker, problem_of
+from firth.serve.turns import client_of
+from firth.serve.worker import Load, Problem, Worker, problem_of
 
 _STATIC = Path(__file__).parent / "static"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -51,10 +53,9 @@ class Service:
         is_ours: Callable[[str], bool] = LOCAL.__contains__,
     ) -> None:
         self._model, self._token, self._is_ours = model, token, is_ours
-        self.metrics, self.worker = Metrics(), Worker(load or Load(), model.path)
-        self._batcher = Batcher(
-            self.worker, lambda texts: model.encoder.encode(texts), self.metrics.add_batch
-        )
+        self._size = 0, 0  # documents and sentences, as of the last answer
+        self.metrics = Metrics()
+        self.worker = Worker(load or Load(), model.path, self.metrics.add_batch)
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
@@ -98,30 +99,38 @@ class Service:
             # What cannot be done at all has its own status.
             first = await _unless_left(request, anext(lines))
             return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
+        client = client_of(request.client.host if request.client else "")
         with self.worker.counted():
             async with asyncio.timeout(self.worker.load.seconds):
-                return await _unless_left(request, self._work(endpoint, asked))
+                return await _unless_left(request, self._work(endpoint, asked, client))
 
-    async def _work(self, endpoint: Endpoint, asked: Any) -> Response:
+    async def _work(self, endpoint: Endpoint, asked: Any, client: str) -> Response:
         """Return the answer; the thread of the worker makes it, and none on the event loop."""
+        ask = partial(self.worker.ask, client)
         given: Any = self._model
         if endpoint.manner is Manner.BATCHED:
-            numbers = len(asked.texts) * self._model.encoder.dimensions
+            encoder = await ask(lambda: self._model.encoder)
+            numbers = len(asked.texts) * encoder.dimensions
             if numbers > MAX_NUMBERS:
                 message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
                 raise Problem(422, "invalid", message, "Send fewer texts at a time.")
-            given = await self._batcher.encode(asked.texts)
-        elif asked.cost > MOST_AT_ONCE:
-            result = await self.worker.ask_heavy(endpoint.answer, asked)
-            return await self.worker.ask(lambda: _json(result))
-        return await self.worker.ask(lambda: _json(endpoint.answer(given, asked)))
+            given = await self.worker.encode(client, encoder, asked.texts)
+        elif asked.cost(*self._size) > MOST_AT_ONCE:
+            result = await self.worker.ask_heavy(client, endpoint.answer, asked)
+            return await ask(lambda: _json(result))
+        return await ask(lambda: self._answered(endpoint, given, asked))
+
+    def _answered(self, endpoint: Endpoint, given: Any, asked: Any) -> Response:
+        corpus = self._model.ask(lambda opened: opened.corpus)
+        self._size = corpus.n_documents, len(corpus)
+        return _json(endpoint.answer(given, asked))
 
     async def _show_metrics(self, _: Request) -> Response:
         text = "".join(f"{line}\n" for line in self.metrics.lines(self.worker.in_progress))
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def _describe(self, _: Request) -> Response:
-        return _json(description(self._token is not None))
+        return Response(_description(self._token is not None), media_type="application/json")
 
 
 # --- Requests and answers ----------------------------------------------------------------------
@@ -192,7 +201,7 @@ def _dumps(value: object) -> str:
 
 def _failed(problem: Problem) -> Response:
     response = _json(problem.as_dict(), problem.status)
-    if problem.status == 429:
+    if problem.status in (429, 503):
         response.headers["retry-after"] = "1"
     if problem.status == 401:
         response.headers["www-authenticate"] = "Bearer"
@@ -305,6 +314,11 @@ def description(needs_token: bool) -> dict[str, Any]:
     }
 
 
+@cache
+def _description(needs_token: bool) -> bytes:
+    return _dumped(description(needs_token))
+
+
 def _responses(one: Endpoint) -> dict[str, Any]:
     error = {
         "type": "object",
@@ -318,7 +332,7 @@ def _responses(one: Endpoint) -> dict[str, Any]:
         },
     }
     kind = "application/x-ndjson" if one.manner is Manner.LONG else "application/json"
-    statuses = [400, 401, 403, 404, 409, 421, 422, 429, 500, 504]
+    statuses = [400, 401, 403, 404, 409, 421, 422, 429, 500, 503, 504]
     if one.method == "POST":
         statuses += [413, 415]
     failures = {

@@ -1,22 +1,19 @@
 """The endpoints of the API: a line each, and the function that answers."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
-from functools import lru_cache
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
-from firth.evaluation.compare import Comparison
 from firth.model import Model
 from firth.pipeline.built import compare_with_baseline, examples, learned_nothing, verdict
+from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
-from firth.run.run import Run
 from firth.scorer import render
 from firth.serve import schemas
 from firth.serve.worker import Problem
@@ -100,7 +97,7 @@ def compare(model: Model, request: schemas.CompareRequest) -> Plain:
     sides: list[str | Document] = []
     for given in (request.first, request.second):
         if isinstance(given, str):
-            _document(model, given)  # an id is never taken for a file
+            model.ask(partial(_document, id=given))  # It is never taken for a file.
             sides.append(given)
         else:
             sides.append(Document(id="text", text=given.text))
@@ -109,34 +106,39 @@ def compare(model: Model, request: schemas.CompareRequest) -> Plain:
 
 def documents(model: Model, request: schemas.DocumentsRequest) -> Plain:
     """List documents, a page at a time."""
-    corpus, wanted = Corpus.open(model.run, "all"), request.query.casefold()
-    ids, titles, dates = (corpus.document_ids(), corpus.document_titles(), corpus.document_dates())
-    chosen = [
-        number
-        for number, names in enumerate(zip(ids, titles, strict=True))
-        if not wanted or any(wanted in name.casefold() for name in names)
-    ]
+    return model.ask(lambda opened: _page(opened, request))
+
+
+def _page(opened: Opened, request: schemas.DocumentsRequest) -> Plain:
+    names, corpus, wanted = opened.kept(_names), opened.corpus, request.query.casefold()
+    chosen: Sequence[int] = range(len(names))
+    if wanted:
+        chosen = [number for number, name in enumerate(names) if wanted in name]
+    page = chosen[(request.page - 1) * schemas.PAGE : request.page * schemas.PAGE]
+    shown = [(corpus.document(number), number) for number in page]
     sizes = np.diff(corpus.document_bounds)
-    shown = chosen[(request.page - 1) * schemas.PAGE : request.page * schemas.PAGE]
     return {
         "total": len(chosen),
         "page": request.page,
         "pages": -(-len(chosen) // schemas.PAGE),
         "documents": [
-            {"id": ids[n], "title": titles[n], "date": dates[n], "sentences": int(sizes[n])}
-            for n in shown
+            {"id": known.id, "title": known.title, "date": known.date, "sentences": int(sizes[n])}
+            for known, n in shown
         ],
     }
 
 
 def document(model: Model, request: schemas.DocumentRequest) -> Plain:
     """Return a document with its sentences."""
-    corpus = Corpus.open(model.run, "all")
-    number = _document(model, request.id)
+    return model.ask(lambda opened: _whole(opened, request.id))
+
+
+def _whole(opened: Opened, id: str) -> Plain:
+    corpus, number = opened.corpus, _document(opened, id)
     known = corpus.document(number)
     start, end = corpus.document_bounds[number : number + 2].tolist()
     return {
-        "id": request.id,
+        "id": id,
         "title": known.title,
         "source": known.source,
         "line": known.line,
@@ -148,10 +150,14 @@ def document(model: Model, request: schemas.DocumentRequest) -> Plain:
 
 def describe_run(model: Model, _: schemas.Nothing) -> Plain:
     """Describe the run: counts, stages, and example sentences."""
+    return model.ask(lambda opened: opened.kept(_description))
+
+
+def _description(opened: Opened) -> Plain:
     return {
-        "name": model.path.resolve().name,
-        **asdict(status(model.run)),
-        "examples": [text for pair in examples(model.run) for text in pair],
+        "name": opened.run.path.resolve().name,
+        **asdict(status(opened.run)),
+        "examples": [text for pair in examples(opened.run) for text in pair],
     }
 
 
@@ -162,8 +168,12 @@ def differences(_: Model, request: schemas.DifferencesRequest) -> Plain:
 
 def check(model: Model, _: schemas.Nothing) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
-    comparison = _comparison(model.path)
-    said = verdict(comparison, learned_nothing(model.run))
+    return model.ask(lambda opened: opened.kept(_comparison))
+
+
+def _comparison(opened: Opened) -> Plain:
+    comparison = compare_with_baseline(opened.run)
+    said = verdict(comparison, learned_nothing(opened.run))
     return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 
@@ -324,9 +334,11 @@ ENDPOINTS = (
 )
 
 
-@lru_cache(1)
-def _comparison(run: Path) -> Comparison | None:
-    return compare_with_baseline(Run.open(run))
+def _names(opened: Opened) -> list[str]:
+    """Return id and title of each document, as a part of either is looked for."""
+    corpus = opened.corpus
+    both = zip(corpus.document_ids(), corpus.document_titles(), strict=True)
+    return [f"{id}\n{title}".casefold() for id, title in both]
 
 
 def _numbers(vectors: Singles) -> list[list[float]]:
@@ -335,14 +347,13 @@ def _numbers(vectors: Singles) -> list[list[float]]:
     return rows
 
 
-def _document(model: Model, id: str) -> int:
+def _document(opened: Opened, id: str) -> int:
     """Return the number of a document; an id is never taken for a file."""
-    try:
-        return Corpus.open(model.run, "all").document_ids().index(id)
-    except ValueError:
-        raise Problem(
-            404, "not_found", f"No document has the id {id!r:.100}.", "GET /api/documents lists all"
-        ) from None
+    number = opened.corpus.number_of(id)
+    if number is None:
+        message = f"No document has the id {id!r:.100}."
+        raise Problem(404, "not_found", message, "GET /api/documents lists all")
+    return number
 
 
 def _bound(pairs: list[TextPair]) -> None:

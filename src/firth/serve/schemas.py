@@ -40,9 +40,8 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    @property
-    def cost(self) -> int:
-        """Pairs of characters that are about as much work as the answer."""
+    def cost(self, documents: int, sentences: int) -> int:
+        """Pairs of characters that are about as much work as the answer from so many documents."""
         return 0
 
 
@@ -58,8 +57,7 @@ class SimilarityRequest(Request):
     )
     model: Literal["scorer", "encoder"] = "scorer"
 
-    @property
-    def cost(self) -> int:
+    def cost(self, documents: int, sentences: int) -> int:
         """Pairs of words are compared, and each text is read."""
         return sum(len(one) * len(two) + 100 * (len(one) + len(two)) for one, two in self.pairs)
 
@@ -71,8 +69,7 @@ class DifferencesRequest(Request):
     text2: Text
     language: Annotated[str, Field(max_length=8)] | None = None
 
-    @property
-    def cost(self) -> int:
+    def cost(self, documents: int, sentences: int) -> int:
         """Words are aligned."""
         return len(self.text1) * len(self.text2)
 
@@ -84,8 +81,7 @@ class ExplainRequest(Request):
     text2: Text
     top: Annotated[Whole, Field(ge=1, le=100)] = 5
 
-    @property
-    def cost(self) -> int:
+    def cost(self, documents: int, sentences: int) -> int:
         """Each pair of words is explained."""
         return 20 * len(self.text1) * len(self.text2)
 
@@ -128,8 +124,7 @@ class CompareRequest(Request):
     first: Name | GivenText
     second: Name | GivenText
 
-    @property
-    def cost(self) -> int:
+    def cost(self, documents: int, sentences: int) -> int:
         """Documents may be of any length."""
         return MOST_AT_ONCE + 1
 

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import traceback
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -21,8 +20,16 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
+from firth.encoders.encoder import UnitEncoder
 from firth.run.console import complain, listening
-from firth.run.errors import DamagedError, FirthError, MissingExtraError, MissingStageError
+from firth.run.errors import (
+    ChangedError,
+    DamagedError,
+    FirthError,
+    MissingExtraError,
+    MissingStageError,
+)
+from firth.serve.turns import Turns
 from firth.text.types import Singles
 
 T = TypeVar("T")
@@ -56,7 +63,8 @@ class Load:
     """Limits of the work.
 
     Attributes:
-        requests: Requests in progress, waiting ones included; more are refused with status 429.
+        requests: Requests in progress, waiting ones included. For one more, the last of the client
+            who has most is sent away with status 429.
         heavy: The same of requests that another process answers, one at a time.
         batch: Texts of several requests that are encoded together, at most.
         seconds: Time until an answer; after that it is status 504.
@@ -70,46 +78,150 @@ class Load:
     long_seconds: float = 1_800.0
 
 
+class Lane:
+    """Runs work one at a time, in fair turns of its clients; too much of it is refused."""
+
+    def __init__(self, most: int) -> None:
+        self._turns = Turns["_Task"](most)
+        self._going: asyncio.Task[None] | None = None
+
+    async def ask(self, client: str, task: "_Task") -> Any:
+        """Return the result of a task. Work that nobody waits for does not begin, or is ended."""
+        away = self._turns.add(client, task)
+        if away is not None and not away.answer.done():
+            away.answer.set_exception(busy("Too many requests are in progress."))
+        if self._going is None:
+            self._going = asyncio.create_task(self._go_on())
+        try:
+            return await task.answer
+        finally:
+            self._turns.remove(client, task)
+            if task.going is not None:
+                task.going.cancel()
+
+    async def _go_on(self) -> None:
+        try:
+            while turn := self._turns.next():
+                await self._do([turn])
+        finally:
+            self._going = None
+
+    async def _do(self, turns: list[tuple[str, "_Task"]]) -> None:
+        """Do the work of the first turn, and set its answer."""
+        [(client, task)] = turns
+        began = monotonic()
+        task.going = asyncio.ensure_future(task.work())
+        await asyncio.wait([task.going])
+        self._turns.end(client, monotonic() - began)
+        task.take(task.going)
+
+
+class ThreadLane(Lane):
+    """A lane in one thread, whose work goes on to its end; texts are encoded together."""
+
+    def __init__(self, most: int, batch: int, count: Callable[[int], None]) -> None:
+        super().__init__(most)
+        self._batch, self._count = batch, count
+        self._thread = ThreadPoolExecutor(1, "firth-requests")
+
+    async def _do(self, turns: list[tuple[str, "_Task"]]) -> None:
+        first, began = turns[0][1], monotonic()
+        work = first.work
+        if first.texts:
+            self._add_texts(turns)
+            texts = [text for _, task in turns for text in task.texts]
+            self._count(len(texts))
+            work = partial(first.work, texts)
+        doing = asyncio.wrap_future(self._thread.submit(work))
+        await asyncio.wait([doing])
+        total, start = sum(len(task.texts) for _, task in turns), 0
+        for client, task in turns:
+            share = len(task.texts) / total if total else 1.0
+            self._turns.end(client, share * (monotonic() - began))
+            end = start + len(task.texts)
+            task.take(doing, slice(start, end) if total else None)
+            start = end
+
+    def _add_texts(self, turns: list[tuple[str, "_Task"]]) -> None:
+        """Add the turns of others whose texts go to the same encoder, up to `batch` texts."""
+        first = turns[0][1]
+        left = self._batch - len(first.texts)
+
+        def fits(task: "_Task") -> bool:
+            return 0 < len(task.texts) <= left and task.work == first.work
+
+        while turn := self._turns.next(fits):
+            left -= len(turn[1].texts)
+            turns.append(turn)
+
+
+class _Task:
+    """Work, and the answer that a request waits for. Work with texts gets those of others, too."""
+
+    def __init__(self, work: Callable[..., Any], texts: Sequence[str] = ()) -> None:
+        self.work, self.texts = work, texts
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.going: asyncio.Future[Any] | None = None
+
+    def take(self, done: "asyncio.Future[Any]", rows: slice | None = None) -> None:
+        """Take the answer, or some of its rows, from work that is done."""
+        if self.answer.done() or done.cancelled():
+            return
+        if (error := done.exception()) is not None:
+            self.answer.set_exception(error)
+        else:
+            self.answer.set_result(done.result() if rows is None else done.result()[rows])
+
+
 class Worker:
     """Runs ordinary requests one after the other in a thread, and heavy ones in other processes.
 
     One thread uses the models, because stemmers and tokenizers keep state, and the libraries below
     use all cores. Whatever takes long is done elsewhere, so an ordinary request waits for ordinary
-    ones only.
+    ones only. Clients take turns, so that one of many requests waits for its own.
+
+    `count` is called with the number of texts that are encoded together.
     """
 
-    def __init__(self, load: Load, run: Path) -> None:
+    def __init__(
+        self, load: Load, run: Path, count: Callable[[int], None] = lambda _: None
+    ) -> None:
         self.load = load
-        self.in_progress = self._waiting = 0
-        self._thread = ThreadPoolExecutor(1, "firth-requests")
-        self._heavy, self._long = Side(run), Side(run)
+        self.in_progress = 0
+        self._ordinary, self._heavy = ThreadLane(load.requests, load.batch, count), Lane(load.heavy)
+        self._heavy_side, self._long = Side(run), Side(run)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count a request inside; raise `Problem` 429 where there are too many."""
-        if self.in_progress >= self.load.requests:
-            raise busy("Too many requests are in progress.")
+        """Count a request inside."""
         self.in_progress += 1
         try:
             yield
         finally:
             self.in_progress -= 1
 
-    async def ask(self, work: Callable[[], T]) -> T:
-        """Run ordinary work in turn. Cancelled work does not begin."""
-        return await asyncio.wrap_future(self._thread.submit(work))
+    async def ask(self, client: str, work: Callable[[], T]) -> T:
+        """Run ordinary work in turn."""
+        result: T = await self._ordinary.ask(client, _Task(work))
+        return result
 
-    async def ask_heavy(self, answer: Answer, request: Any) -> dict[str, Any]:
+    async def encode(self, client: str, encoder: UnitEncoder, texts: Sequence[str]) -> Singles:
+        """Return the vectors of texts, (n, d), a part at a time, with texts of other requests.
+
+        No vector depends on the other texts, and all of a request are of one encoder.
+        """
+        tasks = (_Task(encoder.encode, part) for part in _parts(texts))
+        return np.concatenate([await self._ordinary.ask(client, task) for task in tasks])
+
+    async def ask_heavy(self, client: str, answer: Answer, request: Any) -> dict[str, Any]:
         """Return the answer to a heavy request, one at a time; a cancelled one is ended."""
-        if self._waiting >= self.load.heavy:
-            raise busy("Too many heavy requests are in progress.")
-        self._waiting += 1
-        result: dict[str, Any] = {}
-        try:
-            async for line in self._heavy.lines(answer, request):
-                result = line.get("result", result)
-        finally:
-            self._waiting -= 1
+
+        async def work() -> dict[str, Any]:
+            lines = [line async for line in self._heavy_side.lines(answer, request)]
+            result: dict[str, Any] = lines[-1]["result"]
+            return result
+
+        result: dict[str, Any] = await self._heavy.ask(client, _Task(work))
         return result
 
     async def ask_long(self, answer: Answer, request: Any) -> AsyncIterator[dict[str, Any]]:
@@ -206,69 +318,6 @@ def _answer(run: Path, pipe: Connection) -> None:
             pipe.send(line)
 
 
-class Batcher:
-    """Encodes the texts of waiting requests together, in the thread of a worker.
-
-    No vector depends on the other texts. `count` is called with the number of texts of each batch.
-    """
-
-    def __init__(
-        self,
-        worker: Worker,
-        encode: Callable[[Sequence[str]], Singles],
-        count: Callable[[int], None],
-    ) -> None:
-        self._worker, self._encode, self._count = worker, encode, count
-        self._waiting: deque[tuple[Sequence[str], asyncio.Future[Singles]]] = deque()
-        self._task: asyncio.Task[None] | None = None
-
-    async def encode(self, texts: Sequence[str]) -> Singles:
-        """Return the vectors of texts, (n, d), a part at a time."""
-        parts = [await self._encode_part(part) for part in _parts(texts)]
-        return np.concatenate(parts)
-
-    async def _encode_part(self, texts: Sequence[str]) -> Singles:
-        answer: asyncio.Future[Singles] = asyncio.get_running_loop().create_future()
-        self._waiting.append((texts, answer))
-        if self._task is None:
-            self._task = asyncio.create_task(self._work())
-        return await answer
-
-    async def _work(self) -> None:
-        try:
-            while batch := self._next_batch():
-                texts = [text for some, _ in batch for text in some]
-                self._count(len(texts))
-                try:
-                    vectors = await self._worker.ask(partial(self._encode, texts))
-                except Exception as error:  # noqa: BLE001
-                    for _, answer in batch:
-                        if not answer.done():
-                            answer.set_exception(error)
-                    continue
-                start = 0
-                for some, answer in batch:
-                    if not answer.done():
-                        answer.set_result(vectors[start : start + len(some)])
-                    start += len(some)
-        finally:
-            self._task = None
-
-    def _next_batch(self) -> list[tuple[Sequence[str], "asyncio.Future[Singles]"]]:
-        """Return requests that still wait, of at most `batch` texts, but at least one request."""
-        batch: list[tuple[Sequence[str], asyncio.Future[Singles]]] = []
-        size = 0
-        while self._waiting:
-            texts, answer = self._waiting[0]
-            if batch and size + len(texts) > self._worker.load.batch:
-                break
-            self._waiting.popleft()
-            if not answer.done():
-                batch.append((texts, answer))
-                size += len(texts)
-        return batch
-
-
 def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the texts in parts of bounded size, and at least one text each."""
     start = size = 0
@@ -298,6 +347,8 @@ def problem_of(error: BaseException) -> Problem:
             for one in problems[:_SHOWN_PROBLEMS]
         ]
         return Problem(422, "invalid", "; ".join(lines), "GET /openapi.json describes requests")
+    if isinstance(error, ChangedError):
+        return Problem(503, "changed", str(error).partition(". ")[0], "Ask again in a moment.")
     if isinstance(error, FirthError):
         is_missing = isinstance(error, MissingStageError | MissingExtraError)
         status = 409 if is_missing or isinstance(error, DamagedError) else 422
