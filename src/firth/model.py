@@ -334,7 +334,8 @@ def build(
             temporary folder, which is removed with the model.
         encoder: A pretrained encoder that the scorer uses: a folder, name or address; or an object
             with `encode`, such as a `SentenceTransformer`, which `load` is then given again. By
-            default the run learns word vectors only.
+            default, as with `auto`, the best installed one that reads the language. `none` learns
+            from the text alone.
         seed: Seed of every random choice. By default 13.
         executor: What runs shards, such as `firth.run.executor.Processes(4)`.
         settings: Settings, such as `{"corpus": {"language": "de"}}` or `{"corpus.language": "de"}`.

@@ -35,7 +35,9 @@ def build(
         typer.Option(
             metavar="NAME",
             help="Pretrained encoder that the scorer uses: folder, file, hub name, name of a "
-            "package's model such as use-multilingual, or http://HOST/v1#MODEL.",
+            "package's model such as use-multilingual, or http://HOST/v1#MODEL. `none` learns from "
+            "the text alone. Default of a new run: `auto`, the best installed one that reads the "
+            "language.",
         ),
     ] = None,
     config: Annotated[

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from firth.run.console import note
 from firth.run.errors import ConfigError, first_line
@@ -25,6 +25,9 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=10**15)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+AUTO, TEXT_ALONE = "auto", "none"
+"""Names in place of an encoder's: the best one installed, and no pretrained encoder."""
+EncoderName = Annotated[str, BeforeValidator(lambda name: TEXT_ALONE if name is None else name)]
 
 
 S = TypeVar("S", bound="Section")
@@ -95,9 +98,11 @@ class WordSettings(Section):
 class EncoderSettings(Section):
     """A pretrained encoder that the scorer uses in place of sums of word vectors."""
 
-    model: str | None = None
+    model: EncoderName = AUTO
     """Folder, file, hub name, name of a package's model, or address and model of a service
-    (`http://localhost:11434/v1#nomic-embed-text`). By default no pretrained encoder is used."""
+    (`http://localhost:11434/v1#nomic-embed-text`). `none` learns from the text alone. `auto` is
+    replaced when the run is built: by the best installed encoder that reads the language, or by
+    `none`."""
     pooling: Literal["mean", "cls", "first-last"] | None = None
     """How token vectors become a sentence vector, for a model that does not say."""
     normalize: Literal["none", "center", "standardize"] | None = None
@@ -175,6 +180,11 @@ class Settings(Section):
     def wing(self, name: str, kind: type[S], source: str = "the settings") -> S:
         """Return the section of a wing, with defaults for what is not given."""
         return parse_section(kind, self.__pydantic_extra__.get(name, {}), source, at=name)
+
+
+def pretrained_name(model: str) -> str | None:
+    """Return the pretrained encoder that `encoder.model` names; None where it names none yet."""
+    return None if model in (AUTO, TEXT_ALONE) else model
 
 
 def derive_seed(seed: int, *names: str | int) -> int:

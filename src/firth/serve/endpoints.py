@@ -14,7 +14,13 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
 from firth.evaluation.compare import Comparison
 from firth.model import Model
-from firth.pipeline.built import compare_with_baseline, examples, learned_nothing, verdict
+from firth.pipeline.built import (
+    compare_with_baseline,
+    encoder_of_run,
+    examples,
+    learned_nothing,
+    verdict,
+)
 from firth.pipeline.stages import status
 from firth.run.run import Run
 from firth.scorer import render
@@ -163,7 +169,7 @@ def differences(_: Model, request: schemas.DifferencesRequest) -> Plain:
 def check(model: Model, _: schemas.Nothing) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
     comparison = _comparison(model.path)
-    said = verdict(comparison, learned_nothing(model.run))
+    said = verdict(comparison, learned_nothing(model.run), encoder_of_run(model.run))
     return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 
