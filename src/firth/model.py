@@ -21,7 +21,7 @@ from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import opened_with_encoder, with_encoder
 from firth.encoders.static import ENCODER, StaticEncoder
 from firth.evaluation.baselines import PREFIX, open_baseline
-from firth.pipeline.built import Built
+from firth.pipeline.built import Built, encoder_card
 from firth.pipeline.stages import bring_up_to_date
 from firth.run.console import silenced
 from firth.run.errors import InputError
@@ -264,10 +264,13 @@ class Model:
         return summary
 
     def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
-        """Copy the encoder to a folder that `SentenceTransformer(folder)` opens."""
+        """Copy the encoder to a folder that `SentenceTransformer(folder)` opens, with a model card.
+
+        It gives the vectors of `encode` there.
+        """
         from firth.run.outputs import copy_folder
 
-        return copy_folder(self.run.folder(ENCODER), Path(folder), force)
+        return copy_folder(self.run.folder(ENCODER), Path(folder), force, encoder_card(self.run))
 
     def report(self, path: str | Path, force: bool = False) -> Path:
         """Write a page of HTML about the run: what was read, how good it is, and examples."""

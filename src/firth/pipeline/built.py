@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from firth.corpus.build import CorpusSummary
+from firth import __version__
+from firth.corpus.build import CorpusSummary, summarize
 from firth.corpus.corpus import Corpus
-from firth.encoders.static import ENCODER, StaticEncoder
+from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.static import ENCODER, StaticEncoder, model_card
 from firth.encoders.words import NOTHING, WORDS
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
@@ -111,6 +113,20 @@ def compare_with_baseline(run: Run) -> Comparison | None:
     with suppress(InputError), silenced():
         return compare_models(scorers, run)
     return None
+
+
+def encoder_card(run: Run) -> str:
+    """Return the model card of a run's encoder: what it learned from, and how good it is."""
+    summary, comparison = summarize(run), compare_with_baseline(run)
+    learned = f"Learned from {plural(summary.documents, 'document')}, {summary.words:,} words"
+    lines = [f"{learned}, language {summary.language}, by firth {__version__}."]
+    if comparison is not None:
+        lines += ["", "Which candidate belongs to a text? Without labels:", "", comparison.text()]
+    threshold = usual_threshold(run)
+    if threshold is not None and not run.has(PRETRAINED):
+        said = f"{FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach it"
+        lines += ["", f"A cosine of {threshold:.2f} with the best of all others: {said}."]
+    return model_card("A static sentence encoder, learned from documents", "\n".join(lines))
 
 
 def learned_nothing(run: Run) -> str:
