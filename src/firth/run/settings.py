@@ -45,11 +45,16 @@ class CorpusSettings(Section):
     inputs: tuple[str, ...] = ()
     """Files, folders, globs and URIs (`s3://bucket/texts`), in the order in which they are read."""
     text_field: str = "text"
-    """Field of a record that holds the text. Several fields (`subject,body`) become paragraphs."""
+    """Field of a record that holds the text. Several fields (`subject,body`) become paragraphs.
+    Where a record has no `text`, usual names are looked for, as `body`; a note says which."""
+    title_field: str | None = None
+    """Field of a document's title. By default `title`, `subject` or `headline`."""
     id_field: str | None = None
     """Field that names a document. By default `id`, else the file and line."""
     date_field: str | None = None
-    """Field of a document's date (ISO 8601). By default `date`."""
+    """Field of a document's date (ISO 8601). By default `date`, or another usual name."""
+    lines: bool = False
+    """Whether each line of a text file is a document."""
     group_by: str | None = None
     """Records with the same value of this field form one document."""
     fields: tuple[str, ...] = ()
@@ -202,7 +207,8 @@ def derive_seed(seed: int, *names: str | int) -> int:
 HEADER = "# Written by firth: the settings of this run, one a line, as for --set.\n"
 """How every settings file begins that firth wrote, and may replace."""
 SHOWN = (
-    "corpus.language", "corpus.text_field", "corpus.id_field", "corpus.date_field",
+    "corpus.language", "corpus.text_field", "corpus.title_field", "corpus.id_field",
+    "corpus.date_field", "corpus.lines",
     "corpus.group_by", "corpus.fields", "corpus.min_words", "corpus.max_words",
     "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
     "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
