@@ -10,7 +10,13 @@ from typing import Any, TypeVar, cast
 from filelock import FileLock, Timeout
 
 from firth.run.damage import damage_message, damage_of, damage_of_stages, note_opened
-from firth.run.errors import ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.errors import (
+    ConfigError,
+    DamagedError,
+    InputError,
+    MissingStageError,
+    install_command,
+)
 from firth.run.files import remove_leftovers, write_text
 from firth.run.settings import (
     HEADER,
@@ -212,7 +218,7 @@ class Run:
                 finish_rename(self.path / name)
 
     def _command(self, stage: Stage) -> str:
-        needs = f" (it needs pip install 'firth[{stage.extra}]')" if stage.extra else ""
+        needs = f" (it needs {install_command(stage.extra)})" if stage.extra else ""
         return f"{stage.command} --run {shlex.quote(str(self.path))}{needs}"
 
     def _is_saved(self) -> bool:
