@@ -16,6 +16,8 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 # A test that opens a tiny model does not start a process for it first (tests/encoders/test_probe).
 os.environ.setdefault("FIRTH_PROBED", "1")
+# Runs learn from the text alone, whichever encoders are installed (tests/model/test_choice).
+os.environ["FIRTH_ENCODER"] = "none"
 # How long an example takes depends on what else the machine does.
 settings.register_profile("firth", deadline=None)
 settings.load_profile("firth")

@@ -20,7 +20,7 @@ from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import opened_with_encoder, with_encoder
 from firth.encoders.static import ENCODER
 from firth.evaluation.baselines import PREFIX, open_baseline
-from firth.pipeline.built import Built
+from firth.pipeline.built import Built, encoder_card
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import bring_up_to_date
 from firth.run.console import silenced
@@ -297,10 +297,13 @@ class Model:
             return remove_documents(self.run, checked_texts(ids, "ids"))
 
     def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
-        """Copy the encoder to a folder that `SentenceTransformer(folder)` opens."""
+        """Copy the encoder to a folder that `SentenceTransformer(folder)` opens, with a model card.
+
+        It gives the vectors of `encode` there.
+        """
         from firth.run.outputs import copy_folder
 
-        return copy_folder(self.run.folder(ENCODER), Path(folder), force)
+        return copy_folder(self.run.folder(ENCODER), Path(folder), force, encoder_card(self.run))
 
     def report(self, path: str | Path, force: bool = False) -> Path:
         """Write a page of HTML about the run: what was read, how good it is, and examples."""
@@ -363,7 +366,8 @@ def build(
             temporary folder, which is removed with the model.
         encoder: A pretrained encoder that the scorer uses: a folder, name or address; or an object
             with `encode`, such as a `SentenceTransformer`, which `load` is then given again. By
-            default the run learns word vectors only.
+            default, as with `auto`, the best installed one that reads the language. `none` learns
+            from the text alone.
         seed: Seed of every random choice. By default 13.
         executor: What runs shards, such as `firth.run.executor.Processes(4)`.
         settings: Settings, such as `{"corpus": {"language": "de"}}` or `{"corpus.language": "de"}`.

@@ -225,6 +225,6 @@ def test_a_format_whose_library_is_missing_is_refused(
     (tmp_path / "a.txt").write_text("A word.")
     (tmp_path / name).write_bytes(pdf(["A word."]))
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=rf"{name}.*firth\[{extra}\]"):
+    with pytest.raises(MissingExtraError, match=rf"{name}.*pip install .*\[{extra}\]"):
         find_inputs(tmp_path)
     assert len(find_inputs(tmp_path / "a.txt").sources) == 1

@@ -358,5 +358,5 @@ def test_remote_problems_are_named(memory: Any, monkeypatch: pytest.MonkeyPatch)
         raise ImportError("no s3fs")
 
     monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
-    with pytest.raises(MissingExtraError, match=r"firth\[s3\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[s3\]"):
         find_inputs("s3://bucket/texts")

@@ -17,7 +17,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firth.corpus.document import Reason
+from firth.corpus import document as document_module
+from firth.corpus.document import Reason, columns_of
 from firth.corpus.readers import Line, Source, read_lines
 from firth.text.words import has_word
 
@@ -187,7 +188,52 @@ def test_a_text_of_several_fields(tmp_path: Path, form: str) -> None:
     assert [p.reason for p in problems] == [Reason.MISSING_FIELD] * (not documents)
     _, problems = read(path, text_field="question,answer")
     assert {p.reason for p in problems} == {Reason.MISSING_FIELD}
-    assert "corpus.text_field" in problems[0].detail
+    assert "--text" in problems[0].detail
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "records"])
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (
+            {"ID": "a", "Subject": "Lost key", "Body": "Where is it?", "created_at": "2024-05-01"},
+            ("a", "Lost key\n\nWhere is it?", "Lost key", "2024-05-01"),
+        ),
+        ({"question": "Who?", "answer": "Ann."}, (None, "Who?\n\nAnn.", "", "")),
+        ({"text": "One.", "body": "Two.", "headline": "News"}, (None, "One.", "News", "")),
+    ],
+)
+def test_usual_names_are_guessed_and_said(
+    tmp_path: Path,
+    form: str,
+    record: dict[str, str],
+    expected: tuple[str | None, ...],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A field called as firth calls it comes first, and a setting before all."""
+    columns_of.cache_clear()
+    document_module._say_guessed.cache_clear()
+    path: Any = tmp_path / f"a.{form}"
+    if form == "jsonl":
+        path.write_bytes(json_lines([record, record]))
+    elif form == "csv":
+        path.write_bytes(table([[*record], [*record.values()], [*record.values()]]))
+    elif form == "parquet":
+        pq.write_table(pa.Table.from_pylist([record, record]), path)
+    else:
+        path = [record]
+    documents, problems = read(path)
+    found = documents[0]
+    assert not problems
+    assert (expected[0] or found.id, *expected[1:]) == (
+        found.id, found.text, found.title, found.date
+    )  # fmt: skip
+    said = capsys.readouterr().err
+    assert said.count("--text") == 1
+    assert "from" in said
+    last = [*record][-1]
+    named, _ = read(path, text_field=last, title_field=last)
+    assert named[0].text == named[0].title == record[last]
 
 
 # --- Text --------------------------------------------------------------------------------------
@@ -276,7 +322,7 @@ def test_csv_keeps_all_good_records(
 LINES = [b"One.", b"byte \xff here", b"Two.", b"a \0 NUL", b"Three.", b"x" * 3_000, b"Four."]
 LONG = [f"{i},Row number {i}." for i in range(500)]
 KEYED = {"text_field": "body", "id_field": "key"}
-BY_HAND: dict[str, tuple[str, bytes, dict[str, str], list[str], list[tuple[int, Reason]]]] = {
+BY_HAND: dict[str, tuple[str, bytes, dict[str, Any], list[str], list[tuple[int, Reason]]]] = {
     "a misspelt id is not replaced by the place": (
         "a.jsonl", b'{"body": "One.", "key": "k1"}\n{"body": "Two.", "id": "2"}\n', KEYED,
         ["k1:1 One."], [(2, Reason.MISSING_FIELD)],
@@ -326,7 +372,15 @@ BY_HAND: dict[str, tuple[str, bytes, dict[str, str], list[str], list[tuple[int, 
         "a.csv", b'\xef\xbb\xbf body , key\r\n"One,\r\n\r\ntwo.",k1\r\nThree\rfour.,k2\r\n',
         KEYED, ["k1:2 One,\n\ntwo.", "k2:5 Three four."], [],
     ),
-    "no column of text": ("a.csv", b"key,body\n1,One.\n", {}, [], [(1, Reason.MISSING_FIELD)]),
+    "no column of text": ("a.csv", b"key,corpus\n1,One.\n", {}, [], [(1, Reason.MISSING_FIELD)]),
+    "each line is a document": (
+        "a.txt", b"One.\n\n  \n\xff\nTwo.", {"lines": True}, ["a.txt:1:1 One.", "a.txt:5:5 Two."],
+        [(4, Reason.INVALID_UTF8)],
+    ),
+    "an equal text is read once": (
+        "a.jsonl", b'{"title": "One.", "body": "One. ", "more": "Two."}\n',
+        {"text_field": "title,body,more"}, ["a.jsonl:1:1 One. \n\nTwo."], [],
+    ),
     "junk": ("a.parquet", b"not parquet at all", {}, [], [(1, Reason.CORRUPT)]),
     "a page that is not UTF-8": (
         "a.htm", "<p>A caf\u00e9.</p>".encode("latin-1"), {}, ["a.htm:1 A caf\u00e9."], [],

@@ -62,6 +62,11 @@ def test_the_saved_encoder_gives_the_same_vectors(toy_folder: Path, tmp_path: Pa
     copied = firth.open_scorer(str(folder))
     cosine = float(model.encode(A) @ model.encode(B))
     assert np.isclose(copied.similarities([(A, B)])[0], cosine, atol=1e-6)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "library_name: sentence-transformers" in card
+    assert "40 documents" in card
+    assert "SentenceTransformer(" in card
+    assert "Chance is 50. Brackets are 95 % intervals" in " ".join(card.split())
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
     with pytest.raises(InputError):

@@ -205,5 +205,5 @@ def test_processes_end_with_their_parent(roots: Any, tmp_path: Path) -> None:
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"firth\[ray\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[ray\]"):
         Ray()

@@ -148,12 +148,12 @@ def test_problems_of_options_blame_the_option() -> None:
 
 
 def test_changes_are_laid_over() -> None:
-    """Other settings stay; None is a value; the settings that are changed are not touched."""
+    """Other settings stay; None is `none`; the settings that are changed are not touched."""
     before = parse_settings(CHANGED, "test")
     after = change_settings(
         before, {"encoder": {"model": None}, "paper": {"coherence": {"batch": 2}}}, "test"
     )
-    assert (after.encoder.model, after.encoder.prompt) == (None, before.encoder.prompt)
+    assert (after.encoder.model, after.encoder.prompt) == ("none", before.encoder.prompt)
     assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "batch": 2}
     assert before.model_dump()["paper"]["coherence"] == {"hidden": 8}
     with pytest.raises(ConfigError, match="here: 1 problem"):

@@ -35,8 +35,27 @@ def build(
         typer.Option(
             metavar="NAME",
             help="Pretrained encoder that the scorer uses: folder, file, hub name, name of a "
-            "package's model such as use-multilingual, or http://HOST/v1#MODEL.",
+            "package's model such as use-multilingual, or http://HOST/v1#MODEL. `none` learns from "
+            "the text alone. Default of a new run: `auto`, the best installed one that reads the "
+            "language.",
         ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD,...", help="Fields of tables and records that hold the text."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Field of the titles of documents.")
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Field that names documents.")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Field of the dates of documents.")
+    ] = None,
+    lines: Annotated[
+        bool | None,
+        typer.Option("--lines", help="Each line of a text file is a document.", show_default=False),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="YAML file of settings.")
@@ -63,6 +82,9 @@ def build(
     documents = tuple(inputs) if inputs else None  # a tuple names files; a list may be texts
     if encoder is not None:
         opened = opened.changed({"encoder": {"model": encoder}})
+    fields = {"text_field": text, "title_field": title, "id_field": id, "date_field": date}
+    named = {name: value for name, value in {**fields, "lines": lines}.items() if value is not None}
+    opened = opened.changed({"corpus": named}) if named else opened
     if estimate:
         predicted = estimated(opened, documents)
         show(predicted, as_json, predicted.text())

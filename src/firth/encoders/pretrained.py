@@ -35,7 +35,7 @@ from firth.run.files import (
     write_json,
 )
 from firth.run.run import Run
-from firth.run.settings import EncoderSettings, derive_seed
+from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
 from firth.text.types import Floats
 from firth.text.words import stemmer_of
@@ -193,14 +193,14 @@ def build_pretrained(run: Run) -> Outcome | None:
 
     An encoder of a kind that needs it is tuned (`tuning_of`).
     """
-    settings = run.settings.encoder
-    if settings.model is None:
+    model = pretrained_name(run.settings.encoder.model)
+    if model is None:
         if run.has(PRETRAINED):
             with run.locked():
                 claim(run.path / PRETRAINED.name)
                 remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
         return None
-    found = encoder_of(run, settings.model)
+    found = encoder_of(run, model)
     tuning = tuning_of(run) if found.kind.is_tuned else None
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=6)
+ENCODER = Stage("encoder", version=7)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
@@ -41,6 +41,7 @@ CONTINUED = "##"
 _TABLE, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _KEYS = ("embedding.weight", "embeddings")
 _CLASS = "sentence_transformers.models.StaticEmbedding"
+_NORMALIZE = "sentence_transformers.models.Normalize"
 _AXIS_SENTENCES = 20_000
 _LEAST_WORDS, _MOST_PIECES = 5, 40_000
 """Words that share a piece, at least; and pieces that begin words, or continue them, at most."""
@@ -86,7 +87,7 @@ class StaticEncoder(PretrainedEncoder):
         return cls(table.astype(np.float32, copy=False), tokenizer, place.title)
 
     def raw(self, texts: Sequence[str]) -> Singles:
-        """Return the means of the tokens' vectors, (n, d), as sentence-transformers gives them."""
+        """Return the means of the tokens' vectors, (n, d), of any length."""
         from scipy import sparse
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
@@ -135,14 +136,43 @@ def word_tokenizer(vocabulary: Sequence[str]) -> "Tokenizer":
 
 
 def write_static(folder: Path, vocabulary: Sequence[str], vectors: Singles) -> None:
-    """Write the vectors, (V, d), of words and pieces so that `SentenceTransformer` opens them."""
+    """Write the vectors, (V, d), of words and pieces so that `SentenceTransformer` opens them.
+
+    It gives unit vectors then, so that inner products are cosines in any vector store.
+    """
     table = np.concatenate((np.zeros((1, vectors.shape[1]), np.float32), vectors))
     write_arrays(folder / _TABLE, {_KEYS[0]: table}, {"format": "pt"})
     write_text(folder / _TOKENIZER, word_tokenizer(vocabulary).to_str())
-    write_json(folder / MODULES, [{"idx": 0, "name": "0", "path": "", "type": _CLASS}])
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": _CLASS},
+        {"idx": 1, "name": "1", "path": "1_Normalize", "type": _NORMALIZE},
+    ]
+    write_json(folder / MODULES, modules)
     settings = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"}
     settings_file = folder / "config_sentence_transformers.json"
     write_json(settings_file, settings | {"prompts": {}, "default_prompt_name": None})
+
+
+def model_card(title: str, said: str, use: str = "") -> str:
+    """Return the README of a model's folder: how to open it, and what is said of it."""
+    code = use or _USE
+    return f"{_FRONT}\n# {title}\n\n```python\n{code}```\n\n```text\n{said}\n```\n"
+
+
+_FRONT = """\
+---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags: [sentence-transformers, sentence-similarity, feature-extraction, firth]
+---
+"""
+_USE = """\
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder")
+vectors = model.encode(["The judge praised the witness.", "The court thanked him."])
+print(model.similarity(vectors, vectors))
+"""
 
 
 def build_static(

@@ -8,7 +8,7 @@ these.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import islice
@@ -96,6 +96,17 @@ def open_questions(run: Run) -> list[Question]:
         )
         for row in rows
     ]
+
+
+def first_questions(questions: Sequence[Question], most: int) -> list[Question]:
+    """Return at most so many questions of each type."""
+    left = Counter(dict.fromkeys(QuestionType, most))
+    kept = []
+    for question in questions:
+        if left[question.type]:
+            left[question.type] -= 1
+            kept.append(question)
+    return kept
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from firth.corpus.build import CorpusSummary
+from firth import __version__
+from firth.corpus.build import CorpusSummary, summarize
 from firth.corpus.corpus import Corpus
-from firth.encoders.static import ENCODER, StaticEncoder
+from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.static import ENCODER, StaticEncoder, model_card
 from firth.encoders.words import NOTHING, WORDS
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
@@ -18,6 +20,7 @@ from firth.evaluation.questions import QUESTIONS, QuestionType
 from firth.run.console import plural, silenced, wrapped
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.run.settings import pretrained_name
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
 from firth.text.types import CosineScorer, PairScorer
@@ -60,6 +63,7 @@ class Built:
             "corpus": asdict(self.corpus),
             "stages": dict(self.stages),
             "seconds": round(self.seconds, 2),
+            "pretrained": encoder_of_run(self.run),
             "nothing_learned": self.nothing,
             "comparison": self.comparison and self.comparison.as_dict(),
             "threshold": self.threshold,
@@ -77,7 +81,8 @@ class Built:
 
     def text(self) -> str:
         """Return all of it in sentences."""
-        said = verdict(self.comparison, self.nothing)
+        named = encoder_of_run(self.run)
+        said = verdict(self.comparison, self.nothing, named)
         lines = [f"Verdict: {said}", self.corpus.text()]
         done = [name for name, is_new in self.stages.items() if is_new]
         if done:
@@ -89,6 +94,7 @@ class Built:
                 f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach a "
                 f"cosine of {self.threshold:.2f} with the best of all others."
             )
+        lines.append(f"Pretrained encoder: {named or 'none; the text alone'}.")
         folder = str(self.run.path / ENCODER.name)
         lines.append(f"Encoder: SentenceTransformer({folder!r}) opens it.")
         return "\n".join([*map(wrapped, lines), "", "Next:", *(f"  {c}" for c in self.commands())])
@@ -109,27 +115,45 @@ def compare_with_baseline(run: Run) -> Comparison | None:
     return None
 
 
+def encoder_card(run: Run) -> str:
+    """Return the model card of a run's encoder: what it learned from, and how good it is."""
+    summary, comparison = summarize(run), compare_with_baseline(run)
+    learned = f"Learned from {plural(summary.documents, 'document')}, {summary.words:,} words"
+    lines = [f"{learned}, language {summary.language}, by firth {__version__}."]
+    if comparison is not None:
+        lines += ["", "Which candidate belongs to a text? Without labels:", "", comparison.text()]
+    threshold = usual_threshold(run)
+    if threshold is not None and not run.has(PRETRAINED):
+        said = f"{FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach it"
+        lines += ["", f"A cosine of {threshold:.2f} with the best of all others: {said}."]
+    return model_card("A static sentence encoder, learned from documents", "\n".join(lines))
+
+
 def learned_nothing(run: Run) -> str:
     """Return why a run learned nothing from its documents; "" where it learned something."""
     return str(run.manifest(WORDS).summary.get(NOTHING, ""))
 
 
-def verdict(comparison: Comparison | None, nothing: str = "") -> str:
+def encoder_of_run(run: Run) -> str | None:
+    """Return the name of the pretrained encoder of a run, or None."""
+    return pretrained_name(run.settings.encoder.model)
+
+
+def verdict(comparison: Comparison | None, nothing: str = "", encoder: str | None = None) -> str:
     """Say how the scorer of a run does on held-out documents, by which measure, and what to do.
 
-    `nothing` says why nothing was learned.
+    `nothing` says why nothing was learned; `encoder` is the pretrained one.
     """
+    advice = "" if encoder else ", or use a pretrained encoder: firth build --encoder NAME"
     if nothing:
-        return (
-            "nothing was learned from so few sentences: scores compare words and their spelling. "
-            "Add documents, or use a pretrained encoder: firth build --encoder NAME."
-        )
+        by = f"{encoder} compares sentences, and" if encoder else "scores compare"
+        words = "scores add equal words." if encoder else "words and their spelling."
+        return f"nothing was learned from so few sentences: {by} {words} Add documents{advice}."
     if comparison is None or comparison.accuracies["scorer"][MEAN].value is None:
         asked = max(comparison.questions.values()) if comparison else 0
         return (
             f"not measured: the held-out documents give {plural(asked, 'question')}, and "
-            f"{FEWEST_QUESTIONS} are needed. Add documents, or use a pretrained encoder: "
-            "firth build --encoder NAME."
+            f"{FEWEST_QUESTIONS} are needed. Add documents{advice}."
         )
     every = {
         kind: accuracy for kind, accuracy in comparison.accuracies["scorer"].items() if kind != MEAN
@@ -143,13 +167,15 @@ def verdict(comparison: Comparison | None, nothing: str = "") -> str:
     gain = comparison.differences["scorer"][MEAN]
     if gain.sign > 0:
         said = "the scorer learned something from this text"
+        if encoder:
+            said = f"the scorer over {encoder} does better than n-grams of stems"
     elif gain.sign < 0:
-        said = "n-grams of stems do better than what was learned"
+        said = f"n-grams of stems do better than {encoder or 'what was learned'}"
     elif gain.low is None:
         said = "too few documents to say whether anything was learned"
     else:
         said = "no difference from n-grams of stems that is certain"
-    advice = "" if gain.sign > 0 else " More text or a pretrained encoder may: --encoder NAME."
+    advice = "" if gain.sign > 0 or encoder else " A pretrained encoder may help: --encoder NAME."
     return (
         f"{said}. Right candidates that score above wrong ones, in %, chance 50: {figures}. "
         f"Asked: {', '.join(kinds)} ({plural(comparison.questions[MEAN], 'question')} about "

@@ -25,10 +25,12 @@ from firth.pipeline.built import (
     learned_nothing,
     usual_threshold,
 )
+from firth.pipeline.choice import with_chosen_encoder
 from firth.run.console import note, plural, table
 from firth.run.errors import ConfigError, FirthError
 from firth.run.executor import Executor, Local
 from firth.run.run import Run
+from firth.run.settings import pretrained_name
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, build_contexts
@@ -84,9 +86,11 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
         else:
             corpus = corpus_build.build_corpus(run, documents, executor)
         built = {}
-        for stage, build in stages(run, executor).items():
+        for stage in stages(run, executor):
+            if stage is PRETRAINED:
+                run = with_chosen_encoder(run)
             began = perf_counter()
-            outcome = build()
+            outcome = stages(run, executor)[stage]()
             if outcome is None:
                 continue
             built[stage.name] = not outcome.reused
@@ -109,7 +113,7 @@ def check_settings(run: Run) -> None:
     """Look at everything that the settings name outside the run, before any work starts."""
     problems = []
     for name, find, model in (
-        ("encoder.model", partial(encoder_of, run), run.settings.encoder.model),
+        ("encoder.model", partial(encoder_of, run), pretrained_name(run.settings.encoder.model)),
         ("search.encoder", find_encoder, run.settings.search.encoder),
     ):
         if model is not None:
@@ -167,7 +171,7 @@ def status(run: Run) -> Status:
     whole, learn = Corpus.open(run, "all"), Corpus.open(run)
     states = {}
     for stage in stages(run, Local()):
-        if stage is PRETRAINED and run.settings.encoder.model is None:
+        if stage is PRETRAINED and pretrained_name(run.settings.encoder.model) is None:
             continue
         states[stage.name] = "missing"
         if run.has(stage):

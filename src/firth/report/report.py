@@ -8,7 +8,13 @@ from typing import Any
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.compare import Comparison
-from firth.pipeline.built import compare_with_baseline, examples, learned_nothing, verdict
+from firth.pipeline.built import (
+    compare_with_baseline,
+    encoder_of_run,
+    examples,
+    learned_nothing,
+    verdict,
+)
 from firth.pipeline.stages import status
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
@@ -38,7 +44,7 @@ def gather(run: Run) -> dict[str, Any]:
     hits = Search.open(run).search(query, top=_HITS + 1) if query else []
     return {
         "title": f"Report of {run.path.name}",
-        "verdict": verdict(comparison, learned_nothing(run)),
+        "verdict": verdict(comparison, learned_nothing(run), encoder_of_run(run)),
         "bars": _bars(comparison) if comparison else [],
         "facts": {
             "documents": f"{whole.n_documents:,}",

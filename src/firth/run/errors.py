@@ -3,9 +3,14 @@
 The command line prints them without a traceback.
 """
 
+import json
+import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
 from types import ModuleType
+from urllib.parse import unquote, urlsplit
 
 from firth.run.console import plural
 
@@ -53,9 +58,22 @@ class MissingExtraError(FirthError):
     """An optional library is needed and not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs a library that is not installed: pip install 'firth[{extra}]'"
-        )
+        super().__init__(f"{what} needs a library that is not installed: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, from where firth was installed.
+
+    That is a folder for a checkout, whose extras no package index has.
+    """
+    with suppress(PackageNotFoundError, ValueError):
+        url = json.loads(distribution("firth").read_text("direct_url.json") or "{}").get("url", "")
+        place = urlsplit(str(url))
+        if place.scheme == "file" and (folder := unquote(place.path)).endswith(".whl"):
+            return f"pip install {shlex.quote(f'firth[{extra}] @ {url}')}"
+        if place.scheme == "file":
+            return f"pip install {shlex.quote(f'{folder}[{extra}]')}"
+    return f"pip install 'firth[{extra}]'"
 
 
 def first_line(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from firth.run.errors import DamagedError, FirthError, InputError
-from firth.run.files import write_atomically
+from firth.run.files import write_atomically, write_text
 from firth.run.stage import Fill, Manifest, Outcome, beside, execute, finish_rename
 
 _LONGEST_NAME = 255
@@ -155,8 +155,11 @@ def write_folder(
         ) from error
 
 
-def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
-    """Copy a finished stage, such as an encoder, to a folder that a user names."""
+def copy_folder(source: Path, out: str | Path, force: bool = False, card: str = "") -> Path:
+    """Copy a finished stage, such as an encoder, to a folder that a user names.
+
+    A card is its `README.md`.
+    """
     manifest = Manifest.read(source)
     if manifest is None:
         raise InputError(f"{source}: not a folder that firth wrote")
@@ -165,6 +168,8 @@ def copy_folder(source: Path, out: str | Path, force: bool = False) -> Path:
         for name in manifest.outputs:
             (workspace / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, workspace / name)
+        if card:
+            write_text(workspace / "README.md", card)
         return manifest.summary
 
     inputs = {"copied": manifest.digest}

@@ -11,7 +11,14 @@ from typing import Any, TypeVar, cast
 from filelock import FileLock, Timeout
 
 from firth.run.damage import damage_message, damage_of, damage_of_stages, note_opened
-from firth.run.errors import ChangedError, ConfigError, DamagedError, InputError, MissingStageError
+from firth.run.errors import (
+    ChangedError,
+    ConfigError,
+    DamagedError,
+    InputError,
+    MissingStageError,
+    install_command,
+)
 from firth.run.files import remove_leftovers, stamp_of, write_text
 from firth.run.settings import (
     HEADER,
@@ -220,7 +227,7 @@ class Run:
                     raise
 
     def _command(self, stage: Stage) -> str:
-        needs = f" (it needs pip install 'firth[{stage.extra}]')" if stage.extra else ""
+        needs = f" (it needs {install_command(stage.extra)})" if stage.extra else ""
         return f"{stage.command} --run {shlex.quote(str(self.path))}{needs}"
 
     def _is_saved(self) -> bool:

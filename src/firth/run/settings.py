@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from firth.run.console import note
 from firth.run.errors import ConfigError, first_line
@@ -25,6 +25,9 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=10**15)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+AUTO, TEXT_ALONE = "auto", "none"
+"""Names in place of an encoder's: the best one installed, and no pretrained encoder."""
+EncoderName = Annotated[str, BeforeValidator(lambda name: TEXT_ALONE if name is None else name)]
 
 
 S = TypeVar("S", bound="Section")
@@ -42,11 +45,16 @@ class CorpusSettings(Section):
     inputs: tuple[str, ...] = ()
     """Files, folders, globs and URIs (`s3://bucket/texts`), in the order in which they are read."""
     text_field: str = "text"
-    """Field of a record that holds the text. Several fields (`subject,body`) become paragraphs."""
+    """Field of a record that holds the text. Several fields (`subject,body`) become paragraphs.
+    Where a record has no `text`, usual names are looked for, as `body`; a note says which."""
+    title_field: str | None = None
+    """Field of a document's title. By default `title`, `subject` or `headline`."""
     id_field: str | None = None
     """Field that names a document. By default `id`, else the file and line."""
     date_field: str | None = None
-    """Field of a document's date (ISO 8601). By default `date`."""
+    """Field of a document's date (ISO 8601). By default `date`, or another usual name."""
+    lines: bool = False
+    """Whether each line of a text file is a document."""
     group_by: str | None = None
     """Records with the same value of this field form one document."""
     fields: tuple[str, ...] = ()
@@ -95,9 +103,11 @@ class WordSettings(Section):
 class EncoderSettings(Section):
     """A pretrained encoder that the scorer uses in place of sums of word vectors."""
 
-    model: str | None = None
+    model: EncoderName = AUTO
     """Folder, file, hub name, name of a package's model, or address and model of a service
-    (`http://localhost:11434/v1#nomic-embed-text`). By default no pretrained encoder is used."""
+    (`http://localhost:11434/v1#nomic-embed-text`). `none` learns from the text alone. `auto` is
+    replaced when the run is built: by the best installed encoder that reads the language, or by
+    `none`."""
     pooling: Literal["mean", "cls", "first-last"] | None = None
     """How token vectors become a sentence vector, for a model that does not say."""
     normalize: Literal["none", "center", "standardize"] | None = None
@@ -177,6 +187,11 @@ class Settings(Section):
         return parse_section(kind, self.__pydantic_extra__.get(name, {}), source, at=name)
 
 
+def pretrained_name(model: str) -> str | None:
+    """Return the pretrained encoder that `encoder.model` names; None where it names none yet."""
+    return None if model in (AUTO, TEXT_ALONE) else model
+
+
 def derive_seed(seed: int, *names: str | int) -> int:
     """Return a 63-bit seed for the purpose `names`, independent of every other purpose.
 
@@ -192,7 +207,8 @@ def derive_seed(seed: int, *names: str | int) -> int:
 HEADER = "# Written by firth: the settings of this run, one a line, as for --set.\n"
 """How every settings file begins that firth wrote, and may replace."""
 SHOWN = (
-    "corpus.language", "corpus.text_field", "corpus.id_field", "corpus.date_field",
+    "corpus.language", "corpus.text_field", "corpus.title_field", "corpus.id_field",
+    "corpus.date_field", "corpus.lines",
     "corpus.group_by", "corpus.fields", "corpus.min_words", "corpus.max_words",
     "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
     "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",

@@ -11,7 +11,6 @@ accepts it (`firth.evaluation.compare.decide`).
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -23,11 +22,12 @@ from firth.encoders.kinds import EncoderKind
 from firth.encoders.pretrained import PRETRAINED, RunEncoder, open_run_encoder
 from firth.encoders.words import WordSpace
 from firth.evaluation.compare import answer_by_vectors, choose, texts_of
-from firth.evaluation.questions import QUESTIONS, Question, QuestionType, open_questions
+from firth.evaluation.questions import QUESTIONS, Question, first_questions, open_questions
 from firth.run.console import note
 from firth.run.errors import ConfigError
 from firth.run.files import read_json, write_json
 from firth.run.run import Run
+from firth.run.settings import pretrained_name
 from firth.run.stage import Outcome, Stage
 
 BLEND = Stage("blend", version=6)
@@ -90,7 +90,7 @@ class Blend:
 def open_blended_encoder(run: Run) -> UnitEncoder:
     """Open the encoder of a run with the normalization that is set, or that its blend chose."""
     settings = run.settings.encoder
-    if settings.model is None:
+    if pretrained_name(settings.model) is None:
         return open_run_encoder(run)
     return open_run_encoder(run, settings.normalize or _stored(run)["normalize"])
 
@@ -115,7 +115,7 @@ def default_blend(
 
 def build_blend(run: Run) -> Outcome:
     """Decide the blend of a run, or reuse the decision."""
-    reads = [QUESTIONS, PRETRAINED] if run.settings.encoder.model is not None else []
+    reads = [QUESTIONS, PRETRAINED] if pretrained_name(run.settings.encoder.model) else []
     settings = ["encoder", "seed"]
     outcome = run.build(
         BLEND, _fill, reads=reads, settings=settings, inputs={"corpus": Corpus.open(run).digest}
@@ -134,26 +134,15 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     corpus, decisions = Corpus.open(run), dict[str, str]()
     kind, has_states = None, False
     normalized: Normalization = "none"
-    if run.settings.encoder.model is not None:
+    if pretrained_name(run.settings.encoder.model) is not None:
         opened = RunEncoder.open(run)
-        questions = _first(open_questions(run), ENCODED_QUESTIONS)
+        questions = first_questions(open_questions(run), ENCODED_QUESTIONS)
         normalized, decisions = _normalization(opened, questions, run.settings.seed)
         kind, has_states = opened.kind, opened.word_states is not None
     chosen = default_blend(kind, has_states, stand_alone(corpus), len(corpus))
     write_json(workspace / _FILE, {"chosen": asdict(chosen), "normalize": normalized})
     reasons = [f"{name} {reason}" for name, reason in decisions.items()]
     return {"normalize": normalized, "message": "; ".join([f"weights: {chosen}", *reasons])}
-
-
-def _first(questions: Sequence[Question], most: int) -> list[Question]:
-    """Return at most so many questions of each type."""
-    left = Counter(dict.fromkeys(QuestionType, most))
-    kept = []
-    for question in questions:
-        if left[question.type]:
-            left[question.type] -= 1
-            kept.append(question)
-    return kept
 
 
 def _normalization(

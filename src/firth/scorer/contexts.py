@@ -27,7 +27,7 @@ from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json, write_text
 from firth.run.run import Run
-from firth.run.settings import derive_seed
+from firth.run.settings import derive_seed, pretrained_name
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.explanation import ContextShare, TopicShare
@@ -166,10 +166,11 @@ def _decorrelation(vectors: Singles) -> Floats:
 
 def build_contexts(run: Run) -> Outcome:
     """Sample contexts and group them into topics, or reuse what is there."""
+    named = pretrained_name(run.settings.encoder.model)
     return run.build(
         CONTEXTS,
         _fill,
-        reads=[WORDS, *([PRETRAINED, BLEND] if run.settings.encoder.model is not None else [])],
+        reads=[WORDS, *([PRETRAINED, BLEND] if named else [])],
         settings=["encoder", "scorer.contexts", "scorer.topics", "seed"],
         inputs={"corpus": Corpus.open(run).digest},
     )
@@ -184,7 +185,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
             f"{run.path}: no sentence of its corpus has corpus.min_words to corpus.max_words "
             "words, so there is no context. Add documents, or change these settings"
         )
-    model = run.settings.encoder.model
+    model = pretrained_name(run.settings.encoder.model)
     is_fast = model is None or encoder_of(run, model).kind.cost is Cost.LOW
     default = DEFAULT_CONTEXTS if is_fast else ENCODED_CONTEXTS
     # The purpose of the seed is "fit" so that figures stay comparable with earlier ones.

@@ -17,6 +17,7 @@ from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
+from firth.run.settings import pretrained_name
 from firth.run.stage import Stage
 from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder
 from firth.scorer.components import (
@@ -99,7 +100,7 @@ class Scorer:
 
         sentences: Component = SummedWords(space, blend.spelling_weight, topics)
         states = None
-        if run.settings.encoder.model is not None:
+        if pretrained_name(run.settings.encoder.model) is not None:
             encoder = open_blended_encoder(run)
             sentences, states = EncodedSentences(encoder.encode, topics), encoder.word_states
         components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
@@ -112,7 +113,8 @@ class Scorer:
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:
         """Return the stages that decide the scores of a run."""
-        built_in = (WORDS, BLEND, *([PRETRAINED] if run.settings.encoder.model else []))
+        named = pretrained_name(run.settings.encoder.model)
+        built_in = (WORDS, BLEND, *([PRETRAINED] if named else []))
         added = _added(run, run.settings.scorer.weights).values()
         return (*built_in, *(stage for one in added for stage in getattr(one, "reads", ())))
 

@@ -37,7 +37,7 @@ from firth.run.files import (
     write_json,
 )
 from firth.run.run import Run
-from firth.run.settings import EncoderSettings, derive_seed
+from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
@@ -160,7 +160,7 @@ def index_encoder(run: Run) -> FoundEncoder | None:
 
 
 def _name(run: Run) -> str | None:
-    return run.settings.search.encoder or run.settings.encoder.model
+    return run.settings.search.encoder or pretrained_name(run.settings.encoder.model)
 
 
 def _reading(run: Run) -> EncoderSettings:

@@ -53,7 +53,7 @@ def encode_file(
     Args:
         file: A file that `firth build` reads; of a text file each line is a document.
         out: Name of the result, which ends in .npy or .safetensors.
-        model: Folder of a run, whose encoder is used; or folder or hub name of an encoder.
+        model: Folder of a run, whose encoder and fields are used; or an encoder of any kind.
         precision: `float32`, `float16`, or `int8`, which scales each vector to a largest number of
             127.
     """
@@ -66,8 +66,10 @@ def encode_file(
         raise InputError(f"--precision {precision}: expected one of {known}")
     for path in (out, ids):
         claim_output(path, force)
+    settings = CorpusSettings()
     if (Path(model) / CONFIG).is_file():
-        model = str(Run.open(model).folder(ENCODER))
+        run = Run.open(model)
+        model, settings = str(run.folder(ENCODER)), run.settings.corpus
     encoder, convert = open_encoder(model), _CONVERT[precision]
     rows, dtype = 0, np.dtype(np.float32)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,7 @@ def encode_file(
             partial.open("w", encoding="utf-8") as names,
             Progress(None, "Encoding") as bar,
         ):
-            documents = read_texts(file, CorpusSettings())
+            documents = read_texts(file, settings)
             while some := list(islice(documents, _SHARD)):
                 names.writelines(f"{json.dumps(id, ensure_ascii=False)}\n" for id, _ in some)
                 encoded = convert(encoder.encode([text for _, text in some]))
@@ -103,17 +105,13 @@ def read_texts(file: Path, settings: CorpusSettings) -> Iterator[tuple[str, str]
 
     `settings` name the fields of both. What cannot be read is skipped, and said.
     """
-    skipped = 0
+    skipped, settings = 0, settings.model_copy(update={"lines": True, "group_by": None})
     for item in read_documents([str(file)], settings):
         if isinstance(item, Problem):
             skipped += 1
             if skipped <= _SHOWN:
                 note(f"skipped: {item}")
-        elif file.suffix.lower() == ".txt":
-            for number, line in enumerate(item.text.split("\n"), start=item.line or 1):
-                if line.strip():
-                    yield f"{item.source}:{number}", line.strip()
         else:
-            yield item.id, item.text
+            yield item.id, item.text.strip()
     if skipped > _SHOWN:
         note(f"skipped: {skipped - _SHOWN:,} more")

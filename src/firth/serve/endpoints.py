@@ -11,7 +11,13 @@ import numpy as np
 
 from firth.corpus.document import Document
 from firth.model import Model
-from firth.pipeline.built import compare_with_baseline, examples, learned_nothing, verdict
+from firth.pipeline.built import (
+    compare_with_baseline,
+    encoder_of_run,
+    examples,
+    learned_nothing,
+    verdict,
+)
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
 from firth.scorer import render
@@ -173,7 +179,7 @@ def check(model: Model, _: schemas.Nothing) -> Plain:
 
 def _comparison(opened: Opened) -> Plain:
     comparison = compare_with_baseline(opened.run)
-    said = verdict(comparison, learned_nothing(opened.run))
+    said = verdict(comparison, learned_nothing(opened.run), encoder_of_run(opened.run))
     return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 

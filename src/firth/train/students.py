@@ -8,7 +8,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
+from sentence_transformers.sentence_transformer.modules import (
+    Normalize,
+    Pooling,
+    StaticEmbedding,
+    Transformer,
+)
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from torch.nn import functional
@@ -23,7 +28,7 @@ from transformers import (
 from firth.corpus.tokenizer import open_tokenizer
 from firth.encoders.language_model import LanguageModelEncoder
 from firth.encoders.pretrained import RunEncoder
-from firth.encoders.static import build_static
+from firth.encoders.static import build_static, model_card
 from firth.encoders.transformer import open_sentence_transformer
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.console import quiet_libraries, wrapped
@@ -217,32 +222,19 @@ def _write_network(network: Any, folder: Path) -> None:
 def save_trained(
     folder: Path, model: Any, title: str, report: Mapping[str, Any], use: str = ""
 ) -> None:
-    """Save a model with its report and a card: title, how to use it, and the report's `lines`."""
+    """Save a model with its report and a card: title, how to use it, and the report's `lines`.
+
+    An encoder gives unit vectors from then on, as firth does with it.
+    """
+    if isinstance(model, SentenceTransformer) and not isinstance(model[-1], Normalize):
+        model.append(Normalize())
     with quiet_libraries():
         model.cpu().save_pretrained(str(folder), create_model_card=False)
     write_json(folder / REPORT, report)
-    text = "\n".join(report["lines"])
-    card = f"{_FRONT}\n# {title}\n\n```python\n{use or _USE}```\n\n```text\n{text}\n```\n"
-    write_text(folder / "README.md", card)
+    write_text(folder / "README.md", model_card(title, "\n".join(report["lines"]), use))
 
 
 def shown_name(model: str | Path) -> str:
     """Return a hub name, or the last two parts of a folder's path."""
     folder = Path(model)
     return "/".join(folder.resolve().parts[-2:]) if folder.is_dir() else str(model)
-
-
-_FRONT = """\
----
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-tags: [sentence-transformers, sentence-similarity, feature-extraction, firth]
----
-"""
-_USE = """\
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/folder")
-vectors = model.encode(["The judge praised the witness.", "The court thanked him."])
-print(model.similarity(vectors, vectors))
-"""

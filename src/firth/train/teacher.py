@@ -28,7 +28,7 @@ from firth.run.files import (
     write_json,
 )
 from firth.run.run import CONFIG, Run
-from firth.run.settings import derive_seed, values_of
+from firth.run.settings import derive_seed, pretrained_name, values_of
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import SENTENCES, open_blended_encoder
 from firth.scorer.components import EncodedSentences
@@ -130,7 +130,7 @@ def build_teacher(run: Run) -> Outcome:
             corpus, seen.wing("distill", DistillSettings).sentences, excluded, seed
         )
         _save(workspace / _SENTENCES, chosen)
-        if source is None or source.settings.encoder.model is not None:
+        if source is None or pretrained_name(source.settings.encoder.model) is not None:
             encoder = (
                 find_encoder(str(teacher)).open()
                 if source is None

@@ -1,0 +1,91 @@
+"""The encoder that a run takes where none is named: setting `encoder.model: auto`.
+
+Packages that are installed bring encoders, and each reads some languages. They are tried in the
+order of their quality on rated pairs. Label-free questions overrule one that does not know the
+text: it must not be less accurate on held-out documents than n-grams of stems, which learn nothing.
+They do not choose between encoders: they order models as people do only in part.
+"""
+
+import os
+from contextlib import suppress
+
+from firth.corpus.corpus import Corpus
+from firth.encoders.kinds import find_encoder
+from firth.encoders.packaged import AUTOMATIC, BROUGHT_ALONE, MINUTES, advice, is_brought
+from firth.evaluation.baselines import open_baseline
+from firth.evaluation.compare import Decision, answer, answer_by_vectors, decide, texts_of
+from firth.evaluation.questions import first_questions, open_questions
+from firth.run.console import note
+from firth.run.errors import FirthError, first_line
+from firth.run.run import Run
+from firth.run.settings import AUTO, TEXT_ALONE
+
+VARIABLE = "FIRTH_ENCODER"
+"""Environment variable that names the encoder of new runs, in place of `auto`."""
+ASKED = 100
+"""Questions of a type that an encoder answers: the fewest that count."""
+_FEWEST = 2
+"""Sentences of usual length by which an encoder can be normalized."""
+
+
+def with_chosen_encoder(run: Run) -> Run:
+    """Return a run whose settings name an encoder, or `none`, in place of `auto`.
+
+    Its words and questions are built. A note says what was chosen, and why.
+    """
+    if run.settings.encoder.model != AUTO:
+        return run
+    name, why = _chosen(run)
+    note(f"encoder: {why}")
+    return run.changed({"encoder": {"model": name}})
+
+
+def _chosen(run: Run) -> tuple[str, str]:
+    """Return the name of an encoder or `none`, and the reason."""
+    corpus, refused = Corpus.open(run), ""
+    language, sentences = corpus.language, len(Corpus.open(run, "all"))
+    if (named := os.environ.get(VARIABLE, AUTO)) != AUTO:
+        return named, f"{named}, by the variable {VARIABLE}"
+    if len(corpus.usual_sentences()) < _FEWEST:
+        return TEXT_ALONE, "text alone: fewer than two sentences of usual length"
+    for name, known in AUTOMATIC.items():
+        if language not in known.languages or not is_installed(name):
+            continue
+        minutes = sentences / known.texts_per_second / 60
+        if minutes > MINUTES:
+            refused += f" {name} would take about {minutes:,.0f} minutes (--encoder {name})."
+            continue
+        try:
+            decision = _decision(run, name)
+        except FirthError as error:
+            refused += f" {name} cannot be opened: {first_line(error)}."
+            continue
+        verb, _, reason = decision.reason.partition(": ")
+        said = f"{name} reads {language}. On held-out text, against n-grams of stems: {reason}."
+        if decision.accepted:
+            return name, f"{said}{refused} Text alone: --encoder {TEXT_ALONE}"
+        refused += f" {name} is {verb}: {said}"
+    if refused:
+        return TEXT_ALONE, f"text alone.{refused}"
+    why = f"text alone: no installed encoder is known to read {language}"
+    if language in AUTOMATIC[BROUGHT_ALONE].languages:
+        why += f". {advice(BROUGHT_ALONE)} brings one that does, without PyTorch"
+    return TEXT_ALONE, why
+
+
+def _decision(run: Run, name: str) -> Decision:
+    """Decide whether an encoder knows the text of a run; raise `FirthError` if it cannot encode."""
+    encoder, questions = find_encoder(name).open(), first_questions(open_questions(run), ASKED)
+    baseline = answer(open_baseline("ngrams", run), questions)
+    answers = answer_by_vectors(questions, encoder.encode(texts_of(questions)))
+    return decide(baseline, answers, must_gain=False, seed=run.settings.seed)
+
+
+def is_installed(name: str) -> bool:
+    """Return whether the packages of an encoder are installed; nothing is opened."""
+    if not is_brought(name):
+        return False
+    with suppress(FirthError):
+        find_encoder(name).check_installed()
+        return True
+    return False

@@ -1,0 +1,160 @@
+"""Which encoder a run takes where none is named: `encoder.model: auto`."""
+
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import TOY_SETTINGS
+
+import firth
+from firth.encoders.packaged import AUTOMATIC, Automatic
+from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.static import write_static
+from firth.pipeline.choice import VARIABLE, is_installed
+from firth.run.settings import load_settings
+
+NOUNS = [f"{a}{b}{c}o" for a in "bdfgklmnprst" for b in ("an", "el", "ir") for c in "bdgklmpt"]
+DOCUMENTS = [
+    " ".join(f"The {x} saw the {y} near the {x}." for x, y in permutations(NOUNS[n : n + 4], 2))
+    for n in range(0, 240, 4)
+]
+"""Documents of which each has its own nouns, so that equal words say what belongs together."""
+WORDS = ["the", "saw", "near", *NOUNS]
+SHORT = ["Jobs are scarce.", "Unemployment is high.", "The cat sat on the mat."]
+HELD_OUT = TOY_SETTINGS | {"corpus": {"held_out_fraction": 0.5, "language": "en"}}
+
+
+@pytest.fixture(autouse=True)
+def _automatic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE)
+
+
+@pytest.fixture
+def encoders(tmp_path: Path) -> dict[str, str]:
+    """Two static encoders: one knows which words are which, and one takes all for the same."""
+    rows = np.random.default_rng(13).normal(size=(len(WORDS), 64))
+    rows[:3] /= 9
+    folders = {}
+    for name, vectors in (("knows", rows), ("knows-nothing", np.ones_like(rows))):
+        (tmp_path / name).mkdir()
+        write_static(tmp_path / name, WORDS, vectors.astype(np.float32))
+        folders[name] = str(tmp_path / name)
+    return folders
+
+
+def install(
+    monkeypatch: pytest.MonkeyPatch, *names: str, reads: str = "en", speed: float = 100
+) -> None:
+    """Let packages bring encoders of these names, in this order, and no others."""
+    known = {name: Automatic(frozenset([reads]), speed) for name in names}
+    monkeypatch.setattr("firth.pipeline.choice.AUTOMATIC", {**known, **AUTOMATIC})
+    monkeypatch.setattr("firth.pipeline.choice.is_brought", known.__contains__)
+
+
+def test_the_best_installed_encoder_is_taken_and_kept(
+    encoders: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is named in the settings, with its reason; what is installed later changes no run."""
+    install(monkeypatch, encoders["knows"])
+    model = firth.build(DOCUMENTS, tmp_path / "run", settings=HELD_OUT)
+    said = capsys.readouterr().err
+    assert "reads en. On held-out text, against n-grams of stems: no significant loss (" in said
+    assert model.built is not None
+    assert model.built.as_dict()["pretrained"] == encoders["knows"]
+    assert load_settings(tmp_path / "run" / "config.yaml").encoder.model == encoders["knows"]
+    install(monkeypatch, encoders["knows-nothing"])
+    again = firth.build(None, tmp_path / "run", quiet=True)
+    assert again.built is not None
+    assert not any(again.built.stages.values())
+
+
+def test_the_text_overrules_an_encoder_that_does_not_know_it(
+    encoders: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The next one is asked; without another, the run is that of the text alone, to the byte."""
+    install(monkeypatch, encoders["knows-nothing"], encoders["knows"])
+    firth.build(DOCUMENTS, tmp_path / "next", settings=HELD_OUT)
+    said = capsys.readouterr().err
+    assert f"{encoders['knows-nothing']} is rejected: " in said
+    assert load_settings(tmp_path / "next" / "config.yaml").encoder.model == encoders["knows"]
+    install(monkeypatch, encoders["knows-nothing"])
+    overruled = firth.build(DOCUMENTS, tmp_path / "overruled", settings=HELD_OUT)
+    assert "encoder: text alone. " in capsys.readouterr().err
+    assert not overruled.run.has(PRETRAINED)
+    named = firth.build(DOCUMENTS, tmp_path / "none", encoder="none", settings=HELD_OUT)
+    for file in sorted(path for path in named.path.rglob("*") if path.is_file()):
+        if file.suffix in (".npy", ".safetensors", ".json", ".yaml"):
+            same = overruled.path / file.relative_to(named.path)
+            assert same.read_bytes() == file.read_bytes(), file
+
+
+@pytest.mark.parametrize(
+    ("reads", "speed", "said"),
+    [
+        ("fi", 100, "no installed encoder is known to read en. pip install fast-universal"),
+        ("en", 0.001, "would take about 50 minutes (--encoder "),
+    ],
+)
+def test_another_language_and_too_many_sentences_leave_the_text_alone(
+    encoders: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    reads: str,
+    speed: float,
+    said: str,
+) -> None:
+    """The note says why, and what to do."""
+    install(monkeypatch, encoders["knows"], reads=reads, speed=speed)
+    model = firth.build(SHORT)
+    assert said in capsys.readouterr().err.replace("\n", " ")
+    assert model.run.settings.encoder.model == "none"
+
+
+def test_a_few_strings_get_the_encoder_too(
+    encoders: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing is held out, no question is asked."""
+    install(monkeypatch, encoders["knows"])
+    model = firth.build(SHORT)
+    assert "too little held-out text to decide by" in capsys.readouterr().err
+    assert model.run.settings.encoder.model == encoders["knows"]
+    assert model.built is not None
+    assert f"{encoders['knows']} compares sentences" in " ".join(model.built.text().split())
+
+
+def test_an_encoder_that_fails_costs_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A package that is damaged is named, and the text alone is learned from."""
+    (tmp_path / "damaged").mkdir()
+    write_static(tmp_path / "damaged", ["ship"], np.ones((1, 4), np.float32))
+    (tmp_path / "damaged" / "tokenizer.json").write_text("{}")
+    install(monkeypatch, str(tmp_path / "damaged"))
+    assert firth.build(SHORT).run.settings.encoder.model == "none"
+    assert "cannot be opened" in capsys.readouterr().err
+
+
+def test_a_variable_names_the_encoder_of_new_runs(
+    encoders: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in for `auto` alone: a name that is given counts."""
+    monkeypatch.setenv(VARIABLE, encoders["knows"])
+    assert firth.build(SHORT, quiet=True).run.settings.encoder.model == encoders["knows"]
+    named = firth.build(SHORT, quiet=True, encoder="none")
+    assert named.run.settings.encoder.model == "none"
+
+
+@pytest.mark.parametrize("name", AUTOMATIC)
+def test_every_automatic_encoder_opens_where_it_is_installed(name: str) -> None:
+    """`auto` knows only encoders that packages bring."""
+    if not is_installed(name):
+        pytest.skip("not installed")
+    model = firth.build(SHORT, encoder=name, quiet=True)
+    assert model.similarity(*SHORT[:2]) > model.similarity(SHORT[0], SHORT[2]) + 0.1
