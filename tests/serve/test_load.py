@@ -22,6 +22,8 @@ from starlette.routing import Route
 from tests.serve.conftest import running, serving
 from tests.serve.test_api import A, B, ask, problem
 
+OTHER = "127.0.0.2"
+"""Another address of this machine, as of another client."""
 WORDS = " ".join(f"word{number}" for number in range(1_900))
 HEAVY = {"text1": WORDS, "text2": WORDS + " b"}
 """An explanation that takes many seconds."""
@@ -33,11 +35,14 @@ ORDINARY: list[tuple[str, Any]] = [
 ]
 
 
-def sent(address: str, path: str, body: Any, length: int | None = None) -> socket.socket:
+def sent(
+    address: str, path: str, body: Any, length: int | None = None, source: str = ""
+) -> socket.socket:
     """Send a request, or what it has of `length` bytes, and return the connection."""
     data = json.dumps(body).encode()
     place = urlsplit(address)
-    client = socket.create_connection((place.hostname or "", place.port or 0), timeout=60)
+    host = place.hostname or "", place.port or 0
+    client = socket.create_connection(host, 60, (source, 0) if source else None)
     client.sendall(
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"Content-Length: {length or len(data)}\r\n\r\n".encode()
@@ -122,15 +127,38 @@ APP = Starlette(routes=[Route("/large", large), Route("/small", small, methods=[
 
 
 def test_a_flood_of_connections_keeps_nobody_out() -> None:
-    """Beyond the limit, the oldest request that has not arrived is answered with 503."""
-    with serving(APP, connections=5) as address:
-        held = [sent(address, "/small", "", length=99)]
+    """A client takes half of the seats, and waits outside for more; another one comes in.
+
+    Nobody who was let in is closed for it, and a seat that is free goes to one that waits.
+    """
+    with serving(APP, connections=6) as address:
+        held = [sent(address, "/small", "", length=4, source=OTHER) for _ in range(3)]
+        last = sent(address, "/small", "", source=OTHER)
         assert urlopen(f"{address}/small", timeout=60).read() == b"small"
-        held += [sent(address, "/small", "", length=99) for _ in range(20)]
-        assert urlopen(f"{address}/small", timeout=60).read() == b"small"
-        assert held[0].recv(100).startswith(b"HTTP/1.1 503 ")
+        last.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            last.recv(100)
         for client in held:
+            client.sendall(b"zz")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        last.settimeout(60)
+        held[0].close()
+        assert last.recv(100).startswith(b"HTTP/1.1 200 ")
+        for client in [*held, last]:
             client.close()
+
+
+def test_a_full_service_accepts_nobody_until_a_seat_is_free() -> None:
+    """The next connection waits in the system's queue, and is answered then."""
+    with serving(APP, connections=1) as address:
+        held = [sent(address, "/small", "", length=4) for _ in range(2)]
+        with ThreadPoolExecutor(1) as pool:
+            last = pool.submit(lambda: urlopen(f"{address}/small", timeout=60).read())
+            time.sleep(0.3)
+            assert not last.done()
+            for client in held:
+                client.close()
+            assert last.result() == b"small"
 
 
 def test_answers_that_nobody_takes_use_bounded_memory() -> None:

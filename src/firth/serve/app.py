@@ -31,7 +31,7 @@ _STATIC = Path(__file__).parent / "static"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
-    405: "method_not_allowed", 413: "too_large", 421: "foreign",
+    405: "method_not_allowed", 413: "too_large", 421: "foreign", 429: "too_many_requests",
 }  # fmt: skip
 _LONG = 32
 """Items of a list, beyond which it is written item by item."""
