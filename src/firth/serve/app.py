@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
+from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -33,6 +34,7 @@ _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
     405: "method_not_allowed", 413: "too_large", 421: "foreign", 429: "too_many_requests",
 }  # fmt: skip
+_MOST_FIELDS = 32
 _LONG = 32
 """Items of a list, beyond which it is written item by item."""
 T = TypeVar("T")
@@ -106,24 +108,24 @@ class Service:
 
     async def _work(self, endpoint: Endpoint, asked: Any, client: str) -> Response:
         """Return the answer; the thread of the worker makes it, and none on the event loop."""
-        ask = partial(self.worker.ask, client)
-        given: Any = self._model
+        ask, write = partial(self.worker.ask, client), partial(self.worker.write, client)
         if endpoint.manner is Manner.BATCHED:
             encoder = await ask(lambda: self._model.encoder)
             numbers = len(asked.texts) * encoder.dimensions
             if numbers > MAX_NUMBERS:
                 message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
                 raise Problem(422, "invalid", message, "Send fewer texts at a time.")
-            given = await self.worker.encode(client, encoder, asked.texts)
-        elif asked.cost(*self._size) > MOST_AT_ONCE:
+            vectors = await self.worker.encode(client, encoder, asked.texts)
+            return await write(lambda: _json(endpoint.answer(vectors, asked)))
+        if asked.cost(*self._size) > MOST_AT_ONCE:
             result = await self.worker.ask_heavy(client, endpoint.answer, asked)
-            return await ask(lambda: _json(result))
-        return await ask(lambda: self._answered(endpoint, given, asked))
+            return await write(lambda: _json(result))
+        return await ask(lambda: self._answered(endpoint, asked))
 
-    def _answered(self, endpoint: Endpoint, given: Any, asked: Any) -> Response:
+    def _answered(self, endpoint: Endpoint, asked: Any) -> Response:
         corpus = self._model.ask(lambda opened: opened.corpus)
         self._size = corpus.n_documents, len(corpus)
-        return _json(endpoint.answer(given, asked))
+        return _json(endpoint.answer(self._model, asked))
 
     async def _show_metrics(self, _: Request) -> Response:
         text = "".join(f"{line}\n" for line in self.metrics.lines(self.worker.in_progress))
@@ -144,7 +146,13 @@ async def _read(endpoint: Endpoint, request: Request) -> schemas.Request:
     if kind != "application/json":
         message = f"The body has the type {kind!r:.100}; expected JSON."
         raise Problem(415, "no_json", message, "Content-Type: application/json")
-    return endpoint.request.model_validate_json(await request.body(), strict=True)
+    try:
+        body = from_json(await request.body(), allow_inf_nan=False)
+    except ValueError as error:
+        raise Problem(422, "invalid", f"The body is no JSON: {error}.") from None
+    if isinstance(body, dict) and len(body) > _MOST_FIELDS:  # Each would be a problem to name.
+        raise Problem(422, "invalid", f"The body has {len(body):,} fields; expected a few.")
+    return endpoint.request.model_validate(body, strict=True)
 
 
 async def _unless_left(request: Request, work: Awaitable[T]) -> T:

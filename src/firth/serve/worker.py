@@ -189,6 +189,7 @@ class Worker:
         self.load = load
         self.in_progress = 0
         self._ordinary, self._heavy = ThreadLane(load.requests, load.batch, count), Lane(load.heavy)
+        self._writing = ThreadLane(load.requests, 1, count)
         self._heavy_side, self._long = Side(run), Side(run)
 
     @contextmanager
@@ -203,6 +204,11 @@ class Worker:
     async def ask(self, client: str, work: Callable[[], T]) -> T:
         """Run ordinary work in turn."""
         result: T = await self._ordinary.ask(client, _Task(work))
+        return result
+
+    async def write(self, client: str, work: Callable[[], T]) -> T:
+        """Make a large answer of what is computed, in turn; it keeps no other work waiting."""
+        result: T = await self._writing.ask(client, _Task(work))
         return result
 
     async def encode(self, client: str, encoder: UnitEncoder, texts: Sequence[str]) -> Singles:
