@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from shutil import copytree
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -101,15 +102,27 @@ def ordinary(texts: Sequence[str], ids: Sequence[str]) -> list[Request]:
     return requests
 
 
-def timed(address: str, requests: Sequence[Request], until: float, pause: float, out: Any) -> None:
-    """Ask until a time, and send back the seconds and statuses."""
-    client, taken, number = Client(address), [], os.getpid()
-    while time.time() < until:
-        began = time.perf_counter()
-        status = client.ask(requests[number % len(requests)])
-        taken.append((time.perf_counter() - began, status))
-        number += 1
-        time.sleep(pause)
+def timed(
+    address: str, requests: Sequence[Request], clients: int, pause: float, seconds: float, out: Any
+) -> None:
+    """Ask as so many clients, and send back the seconds and statuses."""
+    taken: list[tuple[float, int]] = []
+
+    def loop(number: int) -> None:
+        client = Client(address)
+        while time.monotonic() < end:
+            began = time.perf_counter()
+            status = client.ask(requests[number % len(requests)])
+            taken.append((time.perf_counter() - began, status))
+            number += 1
+            time.sleep(pause)
+
+    end = time.monotonic() + seconds
+    threads = [Thread(target=loop, args=(37 * number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     out.put(taken)
 
 
@@ -125,11 +138,9 @@ def measured(
 ) -> list[tuple[float, int]]:
     """Return seconds and status of each request of so many clients at once."""
     out: Any = multiprocessing.get_context("spawn").Queue()
-    until = time.time() + 5 + clients / 8 + seconds
-    processes = [started(timed, address, requests, until, pause, out) for _ in range(clients)]
-    taken = [answer for _ in processes for answer in out.get()]
-    for process in processes:
-        process.join()
+    client = started(timed, address, requests, clients, pause, seconds, out)
+    taken: list[tuple[float, int]] = out.get()
+    client.join()
     return taken
 
 
@@ -145,7 +156,6 @@ def summary(taken: Sequence[tuple[float, int]]) -> list[Cell]:
 
 def repeat(address: str, request: Request, connections: int) -> None:
     """Ask the same for ever, on several connections at once."""
-    from threading import Thread
 
     def loop() -> None:
         client = Client(address, HOSTILE)

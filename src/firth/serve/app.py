@@ -34,7 +34,8 @@ _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
     405: "method_not_allowed", 413: "too_large", 421: "foreign", 429: "too_many_requests",
 }  # fmt: skip
-_MOST_FIELDS = 32
+_MOST_FIELDS, _LARGE = 32, 1 << 16
+"""Fields of a body, and bytes from which on it takes long to read."""
 _LONG = 32
 """Items of a list, beyond which it is written item by item."""
 T = TypeVar("T")
@@ -93,7 +94,8 @@ class Service:
         return handle
 
     async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
-        asked = await _read(endpoint, request)
+        client = client_of(request.client.host if request.client else "")
+        asked = await self._read(endpoint, request, client)
         if endpoint.manner is Manner.AT_ONCE:
             return _json(endpoint.answer(self._model, asked))
         if endpoint.manner is Manner.LONG:
@@ -101,10 +103,23 @@ class Service:
             # What cannot be done at all has its own status.
             first = await _unless_left(request, anext(lines))
             return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
-        client = client_of(request.client.host if request.client else "")
         with self.worker.counted():
             async with asyncio.timeout(self.worker.load.seconds):
                 return await _unless_left(request, self._work(endpoint, asked, client))
+
+    async def _read(self, endpoint: Endpoint, request: Request, client: str) -> schemas.Request:
+        """Return the request's fields; errors as of `_parsed`. The client's turn comes first where
+        there is much to read."""
+        if endpoint.method == "GET":
+            return endpoint.request.model_validate({**request.query_params, **request.path_params})
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            message = f"The body has the type {kind!r:.100}; expected JSON."
+            raise Problem(415, "no_json", message, "Content-Type: application/json")
+        content = await request.body()
+        if len(content) < _LARGE:
+            return _parsed(endpoint, content)
+        return await self.worker.write(client, lambda: _parsed(endpoint, content))
 
     async def _work(self, endpoint: Endpoint, asked: Any, client: str) -> Response:
         """Return the answer; the thread of the worker makes it, and none on the event loop."""
@@ -138,16 +153,10 @@ class Service:
 # --- Requests and answers ----------------------------------------------------------------------
 
 
-async def _read(endpoint: Endpoint, request: Request) -> schemas.Request:
-    """Return the request's fields; raise `ValidationError` or `Problem` where they are invalid."""
-    if endpoint.method == "GET":
-        return endpoint.request.model_validate({**request.query_params, **request.path_params})
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        message = f"The body has the type {kind!r:.100}; expected JSON."
-        raise Problem(415, "no_json", message, "Content-Type: application/json")
+def _parsed(endpoint: Endpoint, content: bytes) -> schemas.Request:
+    """Return the fields of a body; raise `ValidationError` or `Problem` where they are invalid."""
     try:
-        body = from_json(await request.body(), allow_inf_nan=False)
+        body = from_json(content, allow_inf_nan=False)
     except ValueError as error:
         raise Problem(422, "invalid", f"The body is no JSON: {error}.") from None
     if isinstance(body, dict) and len(body) > _MOST_FIELDS:  # Each would be a problem to name.

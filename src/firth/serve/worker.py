@@ -165,9 +165,10 @@ class _Task:
 
     def take(self, done: "asyncio.Future[Any]", rows: slice | None = None) -> None:
         """Take the answer, or some of its rows, from work that is done."""
+        error = None if done.cancelled() else done.exception()
         if self.answer.done() or done.cancelled():
             return
-        if (error := done.exception()) is not None:
+        if error is not None:
             self.answer.set_exception(error)
         else:
             self.answer.set_result(done.result() if rows is None else done.result()[rows])
@@ -207,7 +208,7 @@ class Worker:
         return result
 
     async def write(self, client: str, work: Callable[[], T]) -> T:
-        """Make a large answer of what is computed, in turn; it keeps no other work waiting."""
+        """Read a large body or write a large answer, in turn; no other work waits for it."""
         result: T = await self._writing.ask(client, _Task(work))
         return result
 
