@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -187,33 +187,35 @@ async def _lines(
 ) -> AsyncIterator[bytes]:
     """Yield lines of JSON; an error becomes the last line."""
     try:
-        yield _dumped(first) + b"\n"
+        yield _written(first) + b"\n"
         async for line in rest:
-            yield _dumped(line) + b"\n"
+            yield _written(line) + b"\n"
     except Exception as error:  # noqa: BLE001
-        yield _dumped(problem_of(error).as_dict()) + b"\n"
+        yield _written(problem_of(error).as_dict()) + b"\n"
 
 
 def _json(value: object, status: int = 200) -> Response:
-    return Response(_dumped(value), status, media_type="application/json")
+    return Response(_written(value), status, media_type="application/json")
+
+
+def _written(value: object) -> bytes:
+    """Return JSON, an item of a long list at a time: other threads wait while one is written."""
+    if isinstance(value, dict):
+        fields = (_dumped(str(name)) + b":" + _written(inner) for name, inner in value.items())
+        return b"{" + b",".join(fields) + b"}"
+    if isinstance(value, list) and len(value) > _LONG:
+        return b"[" + b",".join(map(_dumped, value)) + b"]"
+    return _dumped(value)
 
 
 def _dumped(value: object) -> bytes:
-    # A text may contain half of a surrogate pair, which UTF-8 lacks: it is sent as \u....
-    return _written(value).encode("utf-8", "backslashreplace")
-
-
-def _written(value: object) -> str:
-    """Return JSON, an item of a long list at a time: other threads wait while one is written."""
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{_dumps(str(k))}:{_written(v)}' for k, v in value.items())}}}"
-    if isinstance(value, list) and len(value) > _LONG:
-        return f"[{','.join(map(_dumps, value))}]"
-    return _dumps(value)
-
-
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except (
+        PydanticSerializationError
+    ):  # A text may have half of a surrogate pair: it is sent as \\u....
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return written.encode("utf-8", "backslashreplace")
 
 
 def _failed(problem: Problem) -> Response:
@@ -333,7 +335,7 @@ def description(needs_token: bool) -> dict[str, Any]:
 
 @cache
 def _description(needs_token: bool) -> bytes:
-    return _dumped(description(needs_token))
+    return _written(description(needs_token))
 
 
 def _responses(one: Endpoint) -> dict[str, Any]:
