@@ -211,9 +211,8 @@ def _written(value: object) -> bytes:
 def _dumped(value: object) -> bytes:
     try:
         return to_json(value, inf_nan_mode="null")
-    except (
-        PydanticSerializationError
-    ):  # A text may have half of a surrogate pair: it is sent as \\u....
+    except PydanticSerializationError:
+        # A text may have half of a surrogate pair, which UTF-8 lacks: it is sent as an escape.
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return written.encode("utf-8", "backslashreplace")
 
