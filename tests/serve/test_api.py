@@ -1,11 +1,14 @@
 """The API: answers equal those of the model, bad requests get problems, and limits hold."""
 
+import asyncio
 import base64
 import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -72,7 +75,7 @@ def test_the_event_loop_makes_no_answer(toy_folder: Path, monkeypatch: pytest.Mo
     """The most that a request may ask for is counted, and written, in the worker's thread."""
     threads: list[str] = []
 
-    def noted(value: object) -> str:
+    def noted(value: object) -> bytes:
         threads.append(threading.current_thread().name)
         return written(value)
 
@@ -183,6 +186,33 @@ def test_a_token_guards_what_shows_the_run(toy_folder: Path) -> None:
         assert ask(address, "/api/run", None, given)["documents"] == 40
         assert ask(address, "/health") == {"status": "ok"}
         assert urlopen(address, timeout=60).status == 200
+
+
+def test_wrong_tokens_are_slow(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guesses of a client wait for one another, beyond some they are sent away; a right one is not
+    slowed."""
+    waited: list[float] = []
+    go_on = threading.Event()
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        while not go_on.is_set():
+            await original(0.01)
+
+    original = asyncio.sleep
+    with running(toy_folder, TOKEN) as address, ThreadPoolExecutor(8) as pool:
+        monkeypatch.setattr("firth.serve.guard.asyncio", SimpleNamespace(sleep=sleep))
+        assert problem(address, "/api/run")[0] == 401
+        assert waited == [], "a missing token is no guess"
+        wrong = {"Authorization": "Bearer wrong"}
+        guesses = [pool.submit(problem, address, "/api/run", **wrong) for _ in range(8)]
+        while len(waited) < 8:
+            time.sleep(0.01)
+        assert problem(address, "/api/run", **wrong)[0] == 429
+        assert ask(address, "/api/run", None, {"Authorization": f"Bearer {TOKEN}"})
+        go_on.set()
+        assert {guess.result()[0] for guess in guesses} == {401}
+    assert waited == [0.5 * number for number in range(1, 9)]
 
 
 def test_too_many_requests_wait_no_longer(

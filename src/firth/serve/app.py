@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
+from pydantic_core import PydanticSerializationError, from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -31,8 +32,10 @@ _STATIC = Path(__file__).parent / "static"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _CODES = {
     400: "bad_request", 401: "no_token", 403: "foreign", 404: "not_found",
-    405: "method_not_allowed", 413: "too_large", 421: "foreign",
+    405: "method_not_allowed", 413: "too_large", 421: "foreign", 429: "too_many_requests",
 }  # fmt: skip
+_MOST_FIELDS, _LARGE = 32, 1 << 16
+"""Fields of a body, and bytes from which on it takes long to read."""
 _LONG = 32
 """Items of a list, beyond which it is written item by item."""
 T = TypeVar("T")
@@ -91,7 +94,8 @@ class Service:
         return handle
 
     async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
-        asked = await _read(endpoint, request)
+        client = client_of(request.client.host if request.client else "")
+        asked = await self._read(endpoint, request, client)
         if endpoint.manner is Manner.AT_ONCE:
             return _json(endpoint.answer(self._model, asked))
         if endpoint.manner is Manner.LONG:
@@ -99,31 +103,44 @@ class Service:
             # What cannot be done at all has its own status.
             first = await _unless_left(request, anext(lines))
             return StreamingResponse(_lines(first, lines), media_type="application/x-ndjson")
-        client = client_of(request.client.host if request.client else "")
         with self.worker.counted():
             async with asyncio.timeout(self.worker.load.seconds):
                 return await _unless_left(request, self._work(endpoint, asked, client))
 
+    async def _read(self, endpoint: Endpoint, request: Request, client: str) -> schemas.Request:
+        """Return the request's fields; errors as of `_parsed`. The client's turn comes first where
+        there is much to read."""
+        if endpoint.method == "GET":
+            return endpoint.request.model_validate({**request.query_params, **request.path_params})
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            message = f"The body has the type {kind!r:.100}; expected JSON."
+            raise Problem(415, "no_json", message, "Content-Type: application/json")
+        content = await request.body()
+        if len(content) < _LARGE:
+            return _parsed(endpoint, content)
+        return await self.worker.write(client, lambda: _parsed(endpoint, content))
+
     async def _work(self, endpoint: Endpoint, asked: Any, client: str) -> Response:
         """Return the answer; the thread of the worker makes it, and none on the event loop."""
-        ask = partial(self.worker.ask, client)
-        given: Any = self._model
+        ask, write = partial(self.worker.ask, client), partial(self.worker.write, client)
         if endpoint.manner is Manner.BATCHED:
             encoder = await ask(lambda: self._model.encoder)
             numbers = len(asked.texts) * encoder.dimensions
             if numbers > MAX_NUMBERS:
                 message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
                 raise Problem(422, "invalid", message, "Send fewer texts at a time.")
-            given = await self.worker.encode(client, encoder, asked.texts)
-        elif asked.cost(*self._size) > MOST_AT_ONCE:
+            vectors = await self.worker.encode(client, encoder, asked.texts)
+            return await write(lambda: _json(endpoint.answer(vectors, asked)))
+        if asked.cost(*self._size) > MOST_AT_ONCE:
             result = await self.worker.ask_heavy(client, endpoint.answer, asked)
-            return await ask(lambda: _json(result))
-        return await ask(lambda: self._answered(endpoint, given, asked))
+            return await write(lambda: _json(result))
+        return await ask(lambda: self._answered(endpoint, asked))
 
-    def _answered(self, endpoint: Endpoint, given: Any, asked: Any) -> Response:
+    def _answered(self, endpoint: Endpoint, asked: Any) -> Response:
         corpus = self._model.ask(lambda opened: opened.corpus)
         self._size = corpus.n_documents, len(corpus)
-        return _json(endpoint.answer(given, asked))
+        return _json(endpoint.answer(self._model, asked))
 
     async def _show_metrics(self, _: Request) -> Response:
         text = "".join(f"{line}\n" for line in self.metrics.lines(self.worker.in_progress))
@@ -136,15 +153,15 @@ class Service:
 # --- Requests and answers ----------------------------------------------------------------------
 
 
-async def _read(endpoint: Endpoint, request: Request) -> schemas.Request:
-    """Return the request's fields; raise `ValidationError` or `Problem` where they are invalid."""
-    if endpoint.method == "GET":
-        return endpoint.request.model_validate({**request.query_params, **request.path_params})
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        message = f"The body has the type {kind!r:.100}; expected JSON."
-        raise Problem(415, "no_json", message, "Content-Type: application/json")
-    return endpoint.request.model_validate_json(await request.body(), strict=True)
+def _parsed(endpoint: Endpoint, content: bytes) -> schemas.Request:
+    """Return the fields of a body; raise `ValidationError` or `Problem` where they are invalid."""
+    try:
+        body = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise Problem(422, "invalid", f"The body is no JSON: {error}.") from None
+    if isinstance(body, dict) and len(body) > _MOST_FIELDS:  # Each would be a problem to name.
+        raise Problem(422, "invalid", f"The body has {len(body):,} fields; expected a few.")
+    return endpoint.request.model_validate(body, strict=True)
 
 
 async def _unless_left(request: Request, work: Awaitable[T]) -> T:
@@ -170,33 +187,34 @@ async def _lines(
 ) -> AsyncIterator[bytes]:
     """Yield lines of JSON; an error becomes the last line."""
     try:
-        yield _dumped(first) + b"\n"
+        yield _written(first) + b"\n"
         async for line in rest:
-            yield _dumped(line) + b"\n"
+            yield _written(line) + b"\n"
     except Exception as error:  # noqa: BLE001
-        yield _dumped(problem_of(error).as_dict()) + b"\n"
+        yield _written(problem_of(error).as_dict()) + b"\n"
 
 
 def _json(value: object, status: int = 200) -> Response:
-    return Response(_dumped(value), status, media_type="application/json")
+    return Response(_written(value), status, media_type="application/json")
+
+
+def _written(value: object) -> bytes:
+    """Return JSON, an item of a long list at a time: other threads wait while one is written."""
+    if isinstance(value, dict):
+        fields = (_dumped(str(name)) + b":" + _written(inner) for name, inner in value.items())
+        return b"{" + b",".join(fields) + b"}"
+    if isinstance(value, list) and len(value) > _LONG:
+        return b"[" + b",".join(map(_dumped, value)) + b"]"
+    return _dumped(value)
 
 
 def _dumped(value: object) -> bytes:
-    # A text may contain half of a surrogate pair, which UTF-8 lacks: it is sent as \u....
-    return _written(value).encode("utf-8", "backslashreplace")
-
-
-def _written(value: object) -> str:
-    """Return JSON, an item of a long list at a time: other threads wait while one is written."""
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{_dumps(str(k))}:{_written(v)}' for k, v in value.items())}}}"
-    if isinstance(value, list) and len(value) > _LONG:
-        return f"[{','.join(map(_dumps, value))}]"
-    return _dumps(value)
-
-
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError:
+        # A text may have half of a surrogate pair, which UTF-8 lacks: it is sent as an escape.
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return written.encode("utf-8", "backslashreplace")
 
 
 def _failed(problem: Problem) -> Response:
@@ -316,7 +334,7 @@ def description(needs_token: bool) -> dict[str, Any]:
 
 @cache
 def _description(needs_token: bool) -> bytes:
-    return _dumped(description(needs_token))
+    return _written(description(needs_token))
 
 
 def _responses(one: Endpoint) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def _whole(opened: Opened, id: str) -> Plain:
     }
 
 
-def describe_run(model: Model, _: schemas.Nothing) -> Plain:
+def describe_run(model: Model, _: schemas.RunRequest) -> Plain:
     """Describe the run: counts, stages, and example sentences."""
     return model.ask(lambda opened: opened.kept(_description))
 
@@ -229,7 +229,7 @@ ENDPOINTS = (
         method="GET",
         path="/api/run",
         summary="Counts and stages of the run",
-        request=schemas.Nothing,
+        request=schemas.RunRequest,
         answer=describe_run,
     ),
     Endpoint(
@@ -349,8 +349,8 @@ def _names(opened: Opened) -> list[str]:
 
 def _numbers(vectors: Singles) -> list[list[float]]:
     """Return plain numbers; eight decimals distinguish all float32 below 1."""
-    rows: list[list[float]] = vectors.astype(np.float64).round(8).tolist()
-    return rows
+    # A row at a time: other threads wait while one call makes all of them.
+    return [row.astype(np.float64).round(8).tolist() for row in vectors]
 
 
 def _document(opened: Opened, id: str) -> int:

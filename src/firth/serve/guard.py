@@ -1,13 +1,17 @@
 """The guard of every request: who may ask, from where, and how much may be sent."""
 
+import asyncio
 import hmac
 import re
+from collections import Counter
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from firth.serve.turns import client_of
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 HEADERS = {
@@ -24,6 +28,8 @@ _READ = frozenset({"GET", "HEAD"})
 _PRIVATE = ("/api/", "/v1/", "/metrics")
 """Paths that show something of the run: they need the token."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
+_GUESS_SECONDS, _GUESSES = 0.5, 8
+"""Time that a wrong token takes, and how many of one client may wait for their refusal."""
 _DRAINED = 16
 """A refused body is read up to this many times the limit, so that its sender gets the answer."""
 
@@ -50,6 +56,7 @@ class Guard:
         self._app, self._max_bytes, self._is_ours = app, max_bytes, is_ours
         self._token = None if token is None else f"Bearer {token}".encode()
         self._refuse = refuse
+        self._guesses: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; the application sees it when its whole body has arrived."""
@@ -62,7 +69,9 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        refusal = self._refusal(scope, Headers(scope=scope))
+        refusal = self._refusal(scope, headers := Headers(scope=scope))
+        if refusal is not None and refusal[1] == 401 and "authorization" in headers:
+            refusal = await self._slowed(refusal, scope)
         body, more = bytearray(), scope["method"] not in _READ
         while more and refusal is None:
             message = await receive()
@@ -81,6 +90,18 @@ class Guard:
             return next(messages, None) or await receive()
 
         await self._app(scope, replay, send_with_headers)
+
+    async def _slowed(self, refusal: tuple[str, int], scope: Scope) -> tuple[str, int]:
+        """Return the refusal of a wrong token late: a client makes one guess at a time."""
+        client = client_of((scope.get("client") or [""])[0])
+        if self._guesses[client] >= _GUESSES:
+            return "Too many wrong tokens.", 429
+        self._guesses[client] += 1
+        try:
+            await asyncio.sleep(self._guesses[client] * _GUESS_SECONDS)
+        finally:
+            self._guesses -= Counter([client])
+        return refusal
 
     async def _answer_refusal(
         self, refusal: tuple[str, int], more: bool, scope: Scope, receive: Receive, send: Send

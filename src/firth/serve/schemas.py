@@ -18,7 +18,8 @@ MAX_WORD_PAIRS = 4_000_000
 """Words of the first text times words of the second, of one request that compares words."""
 
 MOST_AT_ONCE = 10_000_000
-"""Cost of a request that others wait for, at most: some tenths of a second."""
+"""Cost of a request that others wait for, at most: two tenths of a second of a processor.
+`benchmarks/load.py` measures what clients wait for beside such requests."""
 
 
 def _whole(value: object) -> object:
@@ -41,12 +42,20 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     def cost(self, documents: int, sentences: int) -> int:
-        """Pairs of characters that are about as much work as the answer from so many documents."""
+        """Pairs of characters that are about as much work as the answer, next to so many texts."""
         return 0
 
 
 class Nothing(Request):
     """A request without fields."""
+
+
+class RunRequest(Nothing):
+    """A request for the description of the run."""
+
+    def cost(self, documents: int, sentences: int) -> int:
+        """Examples are chosen among all sentences; the answer is kept."""
+        return 150 * sentences
 
 
 class SimilarityRequest(Request):
@@ -59,7 +68,7 @@ class SimilarityRequest(Request):
 
     def cost(self, documents: int, sentences: int) -> int:
         """Pairs of words are compared, and each text is read."""
-        return sum(len(one) * len(two) + 100 * (len(one) + len(two)) for one, two in self.pairs)
+        return sum(2 * len(a) * len(b) + 200 * (len(a) + len(b)) for a, b in self.pairs)
 
 
 class DifferencesRequest(Request):
@@ -71,7 +80,7 @@ class DifferencesRequest(Request):
 
     def cost(self, documents: int, sentences: int) -> int:
         """Words are aligned."""
-        return len(self.text1) * len(self.text2)
+        return 4 * len(self.text1) * len(self.text2)
 
 
 class ExplainRequest(Request):
@@ -82,8 +91,9 @@ class ExplainRequest(Request):
     top: Annotated[Whole, Field(ge=1, le=100)] = 5
 
     def cost(self, documents: int, sentences: int) -> int:
-        """Each pair of words is explained."""
-        return 20 * len(self.text1) * len(self.text2)
+        """Each pair of words is explained, and each word."""
+        sizes = len(self.text1), len(self.text2)
+        return 60 * sizes[0] * sizes[1] + 500 * sum(sizes)
 
 
 class SearchRequest(Request):
@@ -94,6 +104,11 @@ class SearchRequest(Request):
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid"
     unit: Unit = "sentence"
     where: Filter | None = Field(None, description="Filter: date >= 2020 and author = 'Ann'")
+
+    def cost(self, documents: int, sentences: int) -> int:
+        """Each word has postings, a filter reads all documents, and each hit is read."""
+        filtered = len(self.where or "") * documents
+        return len(self.query) * sentences // 100 + filtered + 20_000 * self.top
 
 
 class DuplicatesRequest(Request):
@@ -136,6 +151,10 @@ class DocumentsRequest(Request):
         "", description="Part of an id or title."
     )
     page: int = Field(1, ge=1, le=1_000_000_000)
+
+    def cost(self, documents: int, sentences: int) -> int:
+        """All names are looked through."""
+        return 10 * documents
 
 
 class DocumentRequest(Request):

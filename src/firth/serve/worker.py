@@ -165,9 +165,10 @@ class _Task:
 
     def take(self, done: "asyncio.Future[Any]", rows: slice | None = None) -> None:
         """Take the answer, or some of its rows, from work that is done."""
+        error = None if done.cancelled() else done.exception()
         if self.answer.done() or done.cancelled():
             return
-        if (error := done.exception()) is not None:
+        if error is not None:
             self.answer.set_exception(error)
         else:
             self.answer.set_result(done.result() if rows is None else done.result()[rows])
@@ -189,6 +190,7 @@ class Worker:
         self.load = load
         self.in_progress = 0
         self._ordinary, self._heavy = ThreadLane(load.requests, load.batch, count), Lane(load.heavy)
+        self._writing = ThreadLane(load.requests, 1, count)
         self._heavy_side, self._long = Side(run), Side(run)
 
     @contextmanager
@@ -203,6 +205,11 @@ class Worker:
     async def ask(self, client: str, work: Callable[[], T]) -> T:
         """Run ordinary work in turn."""
         result: T = await self._ordinary.ask(client, _Task(work))
+        return result
+
+    async def write(self, client: str, work: Callable[[], T]) -> T:
+        """Read a large body or write a large answer, in turn; no other work waits for it."""
+        result: T = await self._writing.ask(client, _Task(work))
         return result
 
     async def encode(self, client: str, encoder: UnitEncoder, texts: Sequence[str]) -> Singles:

@@ -25,7 +25,7 @@ async function ask(path, body, onProgress) {
   if (token) headers.Authorization = `Bearer ${token}`;
   const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
   const response = await fetch(path, options);
-  if (response.status === 429) {
+  if (response.status === 429 || response.status === 503) {
     if (onProgress) onProgress({ what: "Waiting for other work" });
     await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response.headers.get("Retry-After") ?? 2)));
     return ask(path, body, onProgress);
@@ -296,6 +296,12 @@ async function route() {
   }
 }
 
+// The address that `firth serve` prints may have the token of this service.
+const printed = /^#token=([\w-]+)$/.exec(location.hash);
+if (printed) {
+  sessionStorage.setItem("token", printed[1]);
+  history.replaceState(null, "", location.pathname);
+}
 addEventListener("hashchange", route);
 ask("/api/run").then(({ name }) => {
   document.title = `firth: ${name}`;
