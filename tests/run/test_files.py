@@ -56,7 +56,12 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), SafetensorError("disk is full")]
+    "error",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+        OSError("4 requested and 0 written"),
+        SafetensorError("disk is full"),
+    ],
 )
 def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path, error: Exception) -> None:
     """Neither the system nor the libraries say which one they wrote."""

@@ -79,7 +79,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        # NumPy's message of a full disk has neither a number nor a file name.
         _refused(error.filename, os.strerror(error.errno) if error.errno else str(error))
     except MemoryError:
         complain("firth: out of memory. Close other programs, or process less at a time")

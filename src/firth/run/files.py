@@ -30,8 +30,8 @@ _LOCK = "lock"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Windows has no such flag."""
 _LONGEST_SUFFIX = 16
-FULL_DISK = ("No space left on device", "disk is full", "quota exceeded")
-"""Messages of libraries that raise an error class of their own for a full disk."""
+FULL_DISK = ("No space left on device", "disk is full", "quota exceeded", " requested and ")
+"""Messages of a full disk in errors that have no number; the last one is NumPy's."""
 
 
 # --- Writing -----------------------------------------------------------------------------------
@@ -144,12 +144,11 @@ def named_errors(path: Path) -> Iterator[None]:
     """Name `path` in an error of the system that names no file, as that of a full disk."""
     try:
         yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = os.fspath(path)
-        raise
     except Exception as error:
-        if any(sign in str(error) for sign in FULL_DISK):
+        if isinstance(error, OSError) and error.errno is not None:
+            if error.filename is None:
+                error.filename = os.fspath(path)
+        elif any(sign in str(error) for sign in FULL_DISK):
             reason = os.strerror(errno.ENOSPC)
             raise OSError(errno.ENOSPC, reason, os.fspath(path)) from error
         raise
