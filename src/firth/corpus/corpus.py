@@ -206,8 +206,9 @@ class Corpus:
                 yield sentences
 
     def _id(self, key: int) -> object:
-        """Return the id of a document as it is."""
-        return self._ask("SELECT id FROM documents WHERE key = ?", (key,))[0][0]
+        """Return the id of a document as it is; None where it was removed meanwhile."""
+        rows = self._ask("SELECT id FROM documents WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
 
     def batches(self, every: int = 1) -> Iterator[list[str]]:
         """Yield all sentences in order, 8,192 at a time; or every `every`th of these batches."""

@@ -23,9 +23,9 @@ from firth.run.limits import command_of, limit
 
 MEMORY = 2 << 30
 """Bytes that an HTML file or a page of PDF may add to what the process holds."""
-SECONDS = 60
+SECONDS = 20
 """Processor seconds that all files together may take beyond their shares."""
-_SHARE, _SHARE_OF_MB = 1, 10
+_SHARE, _SHARE_OF_MB = 1, 5
 """Processor seconds that are the share of a file, and of each megabyte of it."""
 _spent = 0.0
 """Processor seconds that files took beyond their shares."""
