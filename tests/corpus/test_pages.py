@@ -68,6 +68,7 @@ def read_all(folder: Path, **given: Any) -> tuple[list[Document], list[Problem]]
 def new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Let the test start its own process, whose limits are those of its start."""
     monkeypatch.setattr(pages, "_free", None)
+    monkeypatch.setattr(pages, "_spent", 0.0)
     yield monkeypatch
     if pages._free is not None:
         pages._free.kill()
@@ -164,12 +165,16 @@ def test_what_is_broken_is_named(tmp_path: Path, name: str, content: bytes, reas
 def test_what_takes_too_long_is_given_up(new_process: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Tags nested so deep that the time grows with their square; the next file is read."""
     new_process.setattr(pages, "SECONDS", 1)
-    (tmp_path / "a.html").write_text("<div>" * 200_000 + "A word.")
-    (tmp_path / "b.html").write_text(PAGE)
-    documents, (problem,) = read_all(tmp_path)
+    new_process.setattr(pages, "_SHARE_OF_MB", 0)
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.html").write_text("<div>" * 200_000 + "A word.")
+    (tmp_path / "d.html").write_text(PAGE)
+    documents, problems = read_all(tmp_path)
     assert [d.text for d in documents] == [TEXT]
-    assert (problem.source, problem.reason) == ("a.html", Reason.COSTLY)
-    assert "more than 1 s of processor time" in problem.detail
+    assert {problem.reason for problem in problems} == {Reason.COSTLY}
+    # What all files share is gone after the first one; each has its own second.
+    for problem, seconds in zip(problems, (2, 1, 1), strict=True):
+        assert f"more than {seconds} s of processor time" in problem.detail
 
 
 def test_what_needs_too_much_memory_is_given_up(

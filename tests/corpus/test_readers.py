@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus import document as document_module
+from firth.corpus import readers
 from firth.corpus.document import Reason, columns_of
 from firth.corpus.readers import Line, Source, read_lines
 from firth.text.words import has_word
@@ -408,6 +409,23 @@ def parquet(path: Path, rows: int, group: int, change: Callable[[bytes], bytes])
     pq.write_table(pa.table(columns), path, row_group_size=group, compression="none")
     path.write_bytes(change(path.read_bytes()))
     return texts
+
+
+def test_a_small_parquet_file_of_many_equal_rows_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dictionary holds the text once; the rows before the bound are kept, and the next file."""
+    monkeypatch.setattr(readers, "_MOST_UNPACKED", 1 << 20)
+    path, text = tmp_path / "a.parquet", "It rained all day. " * 50
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array([text]))
+    pq.write_table(pa.table({"text": rows}), path)
+    unpacked = 20_000 * len(text)
+    assert unpacked > 2 * readers._TIMES * path.stat().st_size, "the premise"
+    (tmp_path / "b.txt").write_text("The next file.")
+    documents, (problem,) = read(tmp_path)
+    assert (problem.source, problem.reason) == (f"{tmp_path.name}/a.parquet", Reason.COSTLY)
+    assert 0 < sum(len(document.text) for document in documents) < unpacked / 2
+    assert documents[-1].text == "The next file."
 
 
 def test_bad_parquet_rows_are_named(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 import json
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,10 +15,10 @@ from hypothesis import strategies as st
 from firth.corpus.build import add_documents, build_corpus, remove_documents
 from firth.corpus.corpus import Corpus
 from firth.corpus.store import FILE, Store, StoreError, damage, parse_filter
-from firth.run.errors import DamagedError, InputError, MissingStageError
+from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
 from firth.run.run import Run
 
-from .conftest import built, run_of
+from .conftest import built, contents, json_lines, run_of
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "a", "text": "One is here.", "date": "2019-12-31", "section": "news", "stars": 3},
@@ -136,24 +138,36 @@ def test_files_that_firth_did_not_write_are_refused(tmp_path: Path) -> None:
         Corpus.open(run)
 
 
-def test_a_store_of_an_earlier_version_keeps_its_documents(tmp_path: Path) -> None:
-    """A reader names the command that brings it to this version, which gives the sketches back."""
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_an_earlier_version_keeps_its_documents(tmp_path: Path, version: int) -> None:
+    """A reader names the command that brings it to this version, with equal rows and tables."""
     run = run_of(tmp_path / "run")
-    build_corpus(run, ["One is here."])
+    build_corpus(run, [{"text": "One is here."}, {"id": "gone", "text": "It goes."}, {"text": ""}])
     add_documents(run, [{"id": "added", "text": "Two came later. It stays."}])
+    remove_documents(run, ["gone"])
+    before = rows_of(run)
+    assert all(before.values()), "the premise: every table has rows"
     with closing(sqlite3.connect(run.path / FILE)) as store:
-        sketches = "SELECT sketch FROM documents ORDER BY key"
-        before = store.execute(sketches).fetchall()
-        assert all(len(sketch) > 4 for (sketch,) in before)
-        for table in ("documents", "incoming"):
+        for table in (*before, "incoming"):
+            store.execute(f"ALTER TABLE {table} DROP COLUMN seal")
+        for table in ("documents", "incoming") if version == 1 else ():
             store.execute(f"ALTER TABLE {table} DROP COLUMN sketch")
-        store.execute("PRAGMA user_version = 1")
-    with pytest.raises(InputError, match=r"version 1, .* kept: firth build --run"):
+        store.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(InputError, match=rf"version {version}, .* kept: firth build --run"):
         Corpus.open(run)
+    with Store(run.path / FILE):
+        pass
+    assert rows_of(run) == before
+    assert damage(run.path / FILE) == []
     build_corpus(run, ["One is here.", "Three is new."])
     assert len(Corpus.open(run, "all").document_ids()) == 3
+
+
+def rows_of(run: Run) -> dict[str, list[object]]:
+    """Return the rows of each table that has some in a finished store."""
     with closing(sqlite3.connect(run.path / FILE)) as store:
-        assert store.execute(sketches).fetchall()[:2] == before
+        tables = ("meta", "documents", "texts", "removed", "problems")
+        return {table: store.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
 
 
 def test_without_a_corpus_the_error_says_what_to_build(tmp_path: Path) -> None:
@@ -178,6 +192,70 @@ def test_damage_is_found(tmp_path: Path) -> None:
         Corpus.open(run).text(0)
     path.write_bytes(bytes(content[:2000]))
     assert damage(path)
+
+
+def seen(run: Run) -> object:
+    """Return what a user sees of a corpus; the message where that is an error of firth."""
+    try:
+        parts = [Corpus.open(run, "all"), Corpus.open(run, "learn")]
+        with Store(run.path / FILE) as store:
+            others = [store.problems(), store.problems(staged=True), store.staged(new=False)]
+            gone = store.is_removed("gone"), *map(store.meta, ("request", "counts", "split"))
+        documents = [[*map(corpus.document, range(corpus.n_documents))] for corpus in parts]
+        texts = [[corpus.text(i) for i in range(len(corpus))] for corpus in parts]
+        about = [(corpus.document_ids(), corpus.digest, corpus.fields) for corpus in parts]
+        found = parts[0].documents_where("section = news and date >= 2020").tolist()
+        return documents, texts, about, found, others, gone
+    except FirthError as error:
+        return str(error)
+
+
+def test_each_changed_bit_that_a_user_sees_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every table, what a killed call has staged included, and anywhere else in the file."""
+    run = run_of(tmp_path / "run", fields=("section",))
+    build_corpus(run, [*RECORDS, {"id": "gone", "text": "It goes."}, {"text": "", "id": "!"}])
+    remove_documents(run, ["gone"])
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "finish", lambda *_, **__: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            add_documents(run, [{"id": "staged", "text": "It is staged."}])
+    path = run.path / FILE
+    content, expected, rng = path.read_bytes(), seen(run), Random(1)
+    marks = {"documents": b"it's", "texts": b"Three is here", "incoming": b"staged", "meta": b"lim",
+             "removed": b"gone", "problems": b"empty text", "schema": b"TABLE removed"}  # fmt: skip
+    places = [content.index(mark) + 1 for mark in marks.values()]
+    places += rng.sample([place for place, byte in enumerate(content) if byte], 120)
+    counts = Counter[str]()
+    for number, place in enumerate(places):
+        changed = bytearray(content)
+        changed[place] ^= 1 << rng.randrange(5)
+        path.write_bytes(changed)
+        found, is_other = damage(path), seen(run) != expected
+        assert found or not is_other, place
+        assert found or number >= len(marks), place
+        counts["other"] += is_other
+    assert counts["other"] > 40, "the premise"
+
+
+def test_a_changed_document_is_named_and_read_again(tmp_path: Path) -> None:
+    """By whoever fetches its text, and by `damage`; the next build reads it again."""
+    run, inputs = run_of(tmp_path / "run"), tmp_path / "documents.jsonl"
+    inputs.write_bytes(json_lines(RECORDS))
+    build_corpus(run, inputs)
+    add_documents(run, [{"id": "added", "text": "Five came later."}])
+    before, path = contents(run), run.path / FILE
+    for old, new, id in ((b"Three is", b"Tiree is", "c"), (b"Five", b"Dive", "added")):
+        path.write_bytes(path.read_bytes().replace(old, new))
+        assert damage(path) == [f"document {id!r} is not as it was written"]
+        with pytest.raises(DamagedError, match=rf"document '{id}' .*: firth build --run .* add"):
+            contents(run)
+        build_corpus(run, inputs)
+        if damage(path):
+            add_documents(run, [{"id": "added", "text": "Five came later."}])
+        assert contents(run) == before
+        assert damage(path) == []
 
 
 def test_a_database_in_use_is_an_error_of_firth(

@@ -109,9 +109,12 @@ def test_the_fingerprint_covers_what_a_library_reads(
     """External weights of an ONNX file have any name; a tokenizer's tables, too."""
     model = edited(tiny_onnx)
     file = next(model.rglob("*.onnx"))
-    file.write_bytes(file.read_bytes() + b"outer.weights")
-    for folder, name in ((model, "outer.weights"), (edited(tiny_bert), "bpe.codes")):
+    file.write_bytes(file.read_bytes() + b"outer.weights" + b"\n\x08location\x12\x08.inner/w")
+    for folder, name in (
+        (model, "outer.weights"), (model, ".inner/w"), (edited(tiny_bert), "bpe.codes")
+    ):  # fmt: skip
         path = (file.parent if folder == model else folder) / name
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"1")
         before = PretrainedFiles.find(str(folder)).fingerprint
         path.write_bytes(b"2")

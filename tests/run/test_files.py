@@ -1,21 +1,25 @@
 """Files: whole or missing, never replaced unasked, and no place for another user's link."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import (
     create_mapped,
+    fingerprint_file,
     fingerprint_value,
     is_inside,
     open_mapped,
@@ -49,6 +53,35 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
         torn()
     assert json.loads(path.read_text()) == {"a": 1}
     assert names(path.parent) == ["file.json"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+        OSError("4 requested and 0 written"),
+        SafetensorError("disk is full"),
+    ],
+)
+def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path, error: Exception) -> None:
+    """Neither the system nor the libraries say which one they wrote."""
+    with (
+        pytest.raises(OSError, match=r"No space.*file\.bin") as raised,
+        write_atomically(tmp_path / "file.bin"),
+    ):
+        raise error
+    assert raised.value.filename == str(tmp_path / "file.bin")
+
+
+@pytest.mark.parametrize("read", [fingerprint_file, read_json])
+def test_a_file_that_may_never_end_is_not_read(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    """A FIFO, whose writer is missing, and a device without end."""
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero")):
+        with pytest.raises(InputError, match="a FIFO, socket or device"):
+            read(path)
 
 
 def killed_write(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Settings: one file describes a run, and all its problems are named at once."""
 
+import os
 import re
 import subprocess
 import sys
@@ -69,6 +70,14 @@ def test_a_fresh_file_is_short_and_its_comments_can_be_used(tmp_path: Path) -> N
     assert load_settings(path) == Settings()
 
 
+def test_a_file_that_may_never_end_is_not_read(tmp_path: Path) -> None:
+    """A FIFO, whose writer is missing, and a device without end."""
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path):
+        with pytest.raises(ConfigError, match="expected a file of settings"):
+            load_settings(path)
+
+
 def test_a_partial_file_and_both_spellings_are_read(tmp_path: Path) -> None:
     """Sections and dotted paths mean the same; an empty file has all defaults."""
     path = tmp_path / "config.yaml"
@@ -100,7 +109,8 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(
 ODD = [
     "[1, 2]", "a: [", "\udcff", "seed: !!timestamp x", "seed: !!int x", "seed: .nan",
     "seed: !!python/object:os.system {}", "seed: " + "[" * 5000, 'corpus: {inputs: ["\\0"]}',
-    "words: {learning_rate: .inf}", "seed: yes",
+    "words: {learning_rate: .inf}", "seed: yes", "seed: 1\nseed: 2",
+    "words: {epochs: 1, epochs: 2}", "words.epochs: 1\nwords: {epochs: 2}",
 ]  # fmt: skip
 
 

@@ -117,11 +117,12 @@ def remove(
     quiet: Quiet = False,
 ) -> None:
     """Remove documents from a run."""
+    from firth.evaluation.files import read_text
     from firth.model import load
 
     named = [*(ids or ())]
     if ids_file is not None:
-        named += ids_file.read_text(encoding="utf-8").splitlines()
+        named += read_text(ids_file).splitlines()
     if not named:
         raise InputError("expected ids of documents, or --ids-file FILE")
     summary = load(run_folder(run)).remove(named)

@@ -12,10 +12,9 @@ import typer
 from firth.cli import build, evaluate, query, search
 from firth.run.console import complain, say
 from firth.run.errors import FirthError, InputError, first_line
+from firth.run.files import FULL_DISK
 
 _INTERRUPTED = 130
-_FULL_DISK = ("No space left on device", "disk is full", "quota exceeded")
-"""Messages of libraries that raise an error class of their own for a full disk."""
 
 app = typer.Typer(
     name="firth",
@@ -80,7 +79,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        # NumPy's message of a full disk has neither a number nor a file name.
         _refused(error.filename, os.strerror(error.errno) if error.errno else str(error))
     except MemoryError:
         complain("firth: out of memory. Close other programs, or process less at a time")
@@ -92,7 +90,7 @@ def main() -> None:
         if hasattr(error, "format_message"):
             _explain_usage(error)
             sys.exit(getattr(error, "exit_code", 2))
-        if any(sign in str(error) for sign in _FULL_DISK):
+        if any(sign in str(error) for sign in FULL_DISK):
             _refused(None, first_line(error))
         from firth.run.damage import damage_of_opened
 

@@ -236,7 +236,8 @@ class _Call:
     def run(self) -> CorpusSummary:
         """Read, stage, and put in place; or find that nothing has changed."""
         store = self._store
-        if self._whole and self._request is not None and store.meta("request") == self._request:
+        is_same = self._request is not None and store.meta("request") == self._request
+        if self._whole and is_same and not store.is_damaged:
             self._counts.update(store.meta("counts"))
             return self._summary()
         call = store.meta("call", {})

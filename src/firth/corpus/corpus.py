@@ -20,7 +20,10 @@ from firth.corpus.store import (
     FILE,
     connect,
     damage,
+    damaged_document,
+    damaged_store,
     fields_of,
+    is_sealed,
     missing_corpus,
     parse_filter,
     translated_errors,
@@ -72,7 +75,7 @@ class Corpus:
         self._file = stamp_of(self._store)[:2]
         self._database = connect(self._store)
         self._last: tuple[int, list[str]] = (-1, [])
-        again = f"firth build DOCUMENTS --run {shlex.quote(str(path))}, after it is removed"
+        again = f"firth build DOCUMENTS --run {shlex.quote(str(path))}"
         note_opened(self._store, lambda: damage(self._store), again)
         query = f"SELECT key, sentences FROM documents WHERE {_CONDITIONS[part]} ORDER BY key"
         with self._transaction():
@@ -188,14 +191,24 @@ class Corpus:
         group = before // _SENTENCES + np.arange(len(documents)) // _DOCUMENTS
         for part in np.split(documents, np.flatnonzero(np.diff(group)) + 1):
             marks = ",".join("?" * len(part))
-            query = f"SELECT key, text FROM texts WHERE key IN ({marks})"
-            texts = dict(self._ask(query, self.keys[part].tolist()))
-            for document, key in zip(part.tolist(), self.keys[part].tolist(), strict=True):
-                if key not in texts:
+            query = f"SELECT key, text, seal FROM texts WHERE key IN ({marks})"
+            rows = {row[0]: row for row in self._ask(query, self.keys[part].tolist())}
+            sizes = np.diff(self.document_bounds)[part].tolist()
+            keys = self.keys[part].tolist()
+            for document, key, size in zip(part.tolist(), keys, sizes, strict=True):
+                if key not in rows:
                     raise self._changed()
-                sentences = texts.pop(key).split("\n")
+                row = rows.pop(key)
+                sentences = str(row[1]).split("\n")
+                if not is_sealed(row) or len(sentences) != size:
+                    raise damaged_document(self._store, self._id(key))
                 self._last = (document, sentences)
                 yield sentences
+
+    def _id(self, key: int) -> object:
+        """Return the id of a document as it is; None where it was removed meanwhile."""
+        rows = self._ask("SELECT id FROM documents WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
 
     def batches(self, every: int = 1) -> Iterator[list[str]]:
         """Yield all sentences in order, 8,192 at a time; or every `every`th of these batches."""
@@ -243,8 +256,10 @@ class Corpus:
         return int(low), int(high)
 
     def _meta(self, name: str, default: Any) -> Any:
-        rows = self._ask("SELECT value FROM meta WHERE name = ?", (name,))
-        return json.loads(rows[0][0]) if rows else default
+        rows = self._ask("SELECT * FROM meta WHERE name = ?", (name,))
+        if not all(map(is_sealed, rows)):
+            raise damaged_store(self._store, "its properties are not as they were written")
+        return json.loads(rows[0][1]) if rows else default
 
     # --- Neighbors ---
 
@@ -297,10 +312,12 @@ class Corpus:
         """Return what is known of document `d`; its text is left empty."""
         if not 0 <= d < self.n_documents:
             raise IndexError(f"got document {d}, expected 0 to {self.n_documents - 1}")
-        query = "SELECT id, title, date, source, line, fields FROM documents WHERE key = ?"
-        if not (rows := self._ask(query, (int(self.keys[d]),))):
+        key = int(self.keys[d])
+        if not (rows := self._ask("SELECT * FROM documents WHERE key = ?", (key,))):
             raise self._changed()
-        id, title, date, source, line, fields = rows[0]
+        if not is_sealed(rows[0]):
+            raise damaged_document(self._store, self._id(key))
+        _, id, title, date, source, line, fields = rows[0][:7]
         return Document(
             id=id,
             text="",
@@ -337,7 +354,7 @@ class Corpus:
             repr((self.part, self._limits, self.language)).encode(), digest_size=20
         )
         for digest, source in zip(self._column("digest"), self._column("source"), strict=True):
-            whole.update(digest + source.encode() + b"\0")
+            whole.update(digest + source.encode("utf-8", "surrogateescape") + b"\0")
         return whole.hexdigest()
 
 

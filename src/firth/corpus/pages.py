@@ -7,11 +7,13 @@ another process with limits, and a bad file costs nothing but itself.
 import contextlib
 import functools
 import json
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,8 +23,12 @@ from firth.run.limits import command_of, limit
 
 MEMORY = 2 << 30
 """Bytes that an HTML file or a page of PDF may add to what the process holds."""
-SECONDS = 60
-"""Processor seconds, likewise."""
+SECONDS = 20
+"""Processor seconds that all files together may take beyond their shares."""
+_SHARE, _SHARE_OF_MB = 1, 5
+"""Processor seconds that are the share of a file, and of each megabyte of it."""
+_spent = 0.0
+"""Processor seconds that files took beyond their shares."""
 
 _DROPPED = [
     "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "table",
@@ -86,7 +92,7 @@ def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
     except UnicodeDecodeError:
         text = page.decode("cp1252", errors="replace")
     try:
-        ((title, text),) = _ask("html", text)
+        ((title, text),) = _ask("html", text, len(page))
     except _CostlyError as error:
         yield Problem(source, 0, Reason.COSTLY, str(error))
         return
@@ -102,7 +108,7 @@ def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
     pages: list[str] = []
     size = 0
     try:
-        for text, flaw, flaw_of_file in _ask("pdf", os.path.abspath(path)):
+        for text, flaw, flaw_of_file in _ask("pdf", os.path.abspath(path), os.path.getsize(path)):
             if flaw_of_file is not None:
                 yield Problem(source, 0, Reason.CORRUPT, flaw_of_file)
                 return
@@ -123,25 +129,36 @@ def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
     yield checked(Document(id=source, text=text, source=source, line=1), limit)
 
 
-def _ask(kind: str, value: str) -> Iterator[Any]:
+def _ask(kind: str, value: str, size: int) -> Iterator[Any]:
     """Yield what the other process answers; it is ended where nobody hears it out.
 
-    A `_CostlyError` says that it took more than `MEMORY` or `SECONDS`, or that its library failed.
+    A `_CostlyError` says that it took more than `MEMORY` or than its time, or that its library
+    failed. A file of `size` bytes has its share of time, and what files left of `SECONDS`.
     """
-    global _free
+    global _free, _spent
+    share = _SHARE + _SHARE_OF_MB * size / 1e6
+    allowed = math.ceil(share + max(0.0, SECONDS - _spent))
     process, _free = _free or _start(), None
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         with contextlib.suppress(BrokenPipeError):  # There will be no answer, either.
-            process.stdin.write(json.dumps([kind, value]) + "\n")
+            process.stdin.write(json.dumps([kind, value, allowed]) + "\n")
             process.stdin.flush()
         while (line := process.stdout.readline()).endswith("\n"):
-            if (piece := json.loads(line)) is None:
+            if isinstance(piece := json.loads(line), float):
+                _spent += max(0.0, piece - share)
                 _free = process
                 return
             yield piece
-        raise _CostlyError(_why(process.wait()))
+        code = process.wait()
+        if -code == getattr(signal, "SIGXCPU", None):
+            _spent += allowed - share
+            raise _CostlyError(f"reading it took more than {allowed} s of processor time")
+        raise _CostlyError(
+            f"the process that read it was lost (exit status {code}): it needed more than "
+            f"{MEMORY >> 20:,} MiB of memory, or its library failed"
+        )
     finally:
         if _free is not process:
             process.kill()
@@ -150,7 +167,7 @@ def _ask(kind: str, value: str) -> Iterator[Any]:
 
 def _start() -> "subprocess.Popen[str]":
     process = subprocess.Popen(
-        command_of(__name__, answer.__name__, MEMORY, SECONDS),
+        command_of(__name__, answer.__name__, MEMORY),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -166,31 +183,27 @@ def _start() -> "subprocess.Popen[str]":
     return process
 
 
-def _why(code: int) -> str:
-    if -code == getattr(signal, "SIGXCPU", None):
-        return f"reading it took more than {SECONDS} s of processor time"
-    return (
-        f"the process that read it was lost (exit status {code}): it needed more than "
-        f"{MEMORY >> 20:,} MiB of memory, or its library failed"
-    )
-
-
 # --- In the other process ----------------------------------------------------------------------
 
 
-def answer(memory: str, seconds: str) -> None:
-    """Answer what is asked on standard input, line by line; this is the other process."""
+def answer(memory: str) -> None:
+    """Answer what is asked on standard input, line by line; this is the other process.
+
+    The last piece of an answer is the number of processor seconds that it took.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", buffering=1)
     os.dup2(2, 1)  # What a library prints is no answer.
     answers.write("ready\n")
     for line in sys.stdin:
-        kind, value = json.loads(line)
+        kind, value, seconds = json.loads(line)
+        begun = time.process_time()
         # Lazily: the limits are set before anything is read.
         pieces: Iterator[Any] = map(_html_text, [value]) if kind == "html" else _pdf_answers(value)
         while True:
-            limit(int(memory), int(seconds))
+            used = time.process_time() - begun
+            limit(int(memory), max(1, math.ceil(seconds - used)))
             piece = next(pieces, None)
-            answers.write(json.dumps(piece) + "\n")
+            answers.write(json.dumps(used if piece is None else piece) + "\n")
             if piece is None:
                 break
 

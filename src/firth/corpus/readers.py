@@ -60,6 +60,8 @@ _LARGEST_JSON = 1 << 29
 """Bytes of a .json file, which is held in memory."""
 _PARQUET_BYTES = 1 << 28
 """Bytes that the rows decoded at once may take for each column."""
+_MOST_UNPACKED, _TIMES = 1 << 26, 1_000
+"""Bytes of text that a Parquet file may hold, and how many more for each of its own bytes."""
 
 
 @dataclass(frozen=True)
@@ -513,7 +515,10 @@ def _decoded(line: Line) -> str:
 
 
 def _read_parquet(source: Source, settings: CorpusSettings) -> Iterator[Item]:
-    """Yield one record for each row; a row group is left out from its first broken batch on."""
+    """Yield one record for each row; a row group is left out from its first broken batch on.
+
+    A few hundred bytes can stand for any number of equal rows, so what they unpack to has a bound.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -531,6 +536,7 @@ def _read_parquet(source: Source, settings: CorpusSettings) -> Iterator[Item]:
             return
         wanted = {columns.id, columns.title, columns.date, *columns.text, *settings.fields}
         wanted |= {settings.group_by} if settings.group_by else set()
+        most = left = _MOST_UNPACKED + _TIMES * source.size
         for group in range(file.num_row_groups):
             about = file.metadata.row_group(group)
             start = row
@@ -538,14 +544,24 @@ def _read_parquet(source: Source, settings: CorpusSettings) -> Iterator[Item]:
                 # Each row may repeat what a column stores once.
                 stored = map(about.column, range(about.num_columns))
                 largest = max(column.total_uncompressed_size for column in stored)
+                if largest > left:
+                    raise _BrokenError
                 size = max(1, min(64, _PARQUET_BYTES // max(1, largest)))
                 chosen = [name for name in names if name in wanted]
                 for batch in file.iter_batches(size, row_groups=[group], columns=chosen):
                     read = [_column(column) for column in batch.columns]
+                    texts = (cell for cells in read for cell in cells if isinstance(cell, str))
+                    left -= max(batch.nbytes, sum(map(len, texts)))  # A dictionary has few bytes.
+                    if left < 0:
+                        raise _BrokenError
                     for values in zip(*read, strict=True):
                         record = dict(zip(chosen, values, strict=True))
                         yield from record_of(record, source.name, row, settings)
                         row += 1
+            except _BrokenError:
+                detail = f"rows {row:,} and later: the file unpacks to more than {most:,} bytes"
+                yield Problem(source.name, row, Reason.COSTLY, detail)
+                return
             except (pa.ArrowException, OSError, ValueError) as error:
                 detail = f"rows {row:,} to {start + about.num_rows - 1:,} of row group {group}: "
                 yield Problem(source.name, row, Reason.CORRUPT, detail + first_line(error))

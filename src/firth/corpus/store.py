@@ -7,8 +7,12 @@ the same call continues from what is staged.
 
 A document has a key. Its content never changes under that key, and a key is never used again:
 a document that is replaced gets another key. Documents are in the order of their keys.
+
+Each row of each table ends with its seal, a digest of its other values. So a changed bit is found
+by whoever reads the row, and by `damage`, which reads all rows.
 """
 
+import hashlib
 import json
 import re
 import shlex
@@ -16,39 +20,53 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from firth.corpus.document import Document, Problem, Reason
 from firth.corpus.siblings import sketch
+from firth.run.console import plural
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
 from firth.text.words import words
 
 FILE = "corpus.db"
-VERSION = 2
+VERSION = 3
 """Version of the schema; a store of an earlier one is brought to it (`_migrate`)."""
 _APPLICATION = 0x66727468
 """It marks a database as firth's."""
 _MAGIC = b"SQLite format 3\0"
+_ANY_BYTES = "surrogateescape"
+"""What is read of a text with a changed bit, which may be no UTF-8."""
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes or reads."""
 _COLUMNS = (
     "key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT, date TEXT, source TEXT, "
     "line INTEGER, fields TEXT, digest BLOB, form BLOB, part INTEGER, added INTEGER, "
-    "sentences INTEGER, words INTEGER, counts BLOB, paragraphs BLOB, sketch BLOB"
+    "sentences INTEGER, words INTEGER, counts BLOB, paragraphs BLOB, sketch BLOB, seal BLOB"
 )
+_SEALED = ", ".join(column.split()[0] for column in _COLUMNS.split(", ")[:-1])
+"""The columns of a document that its seal covers."""
+_PROBLEM = "staged INTEGER, source TEXT, line INTEGER, reason TEXT, detail TEXT, seal BLOB"
+_SMALL = ("meta", "removed", "problems")
+"""Tables without documents."""
 _SCHEMA = f"""
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT, seal BLOB) WITHOUT ROWID;
 CREATE TABLE documents ({_COLUMNS});
 CREATE INDEX document_forms ON documents (form);
 CREATE TABLE incoming ({_COLUMNS});
 CREATE INDEX incoming_forms ON incoming (form);
-CREATE TABLE texts (key INTEGER PRIMARY KEY, text TEXT);
-CREATE TABLE removed (id TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE problems (staged INTEGER, source TEXT, line INTEGER, reason TEXT, detail TEXT);
+CREATE TABLE texts (key INTEGER PRIMARY KEY, text TEXT, seal BLOB);
+CREATE TABLE removed (id TEXT PRIMARY KEY, seal BLOB) WITHOUT ROWID;
+CREATE TABLE problems ({_PROBLEM});
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {VERSION};
 """
+WHOLE = "SELECT d.*, t.* FROM {} d LEFT JOIN texts t ON t.key = d.key"
+"""Rows of a table of documents, each followed by the row of its text."""
+_ID, _DIGEST, _FORM = map(_SEALED.split(", ").index, ("id", "digest", "form"))
+_LONG = 200
+"""Characters of a text that is long."""
 _LISTED = 1_000
 """Problems of one reason that a call lists; all are counted."""
 
@@ -86,14 +104,52 @@ def translated_errors(path: Path) -> Iterator[None]:
     """Raise errors of the database as errors of firth."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise StoreError(
-            f"{path}: {error}. Is the disk full, or the database used by another process?"
-        ) from error
     except (sqlite3.DatabaseError, sqlite3.Warning) as error:
-        raise DamagedError(
-            f"{path}: damaged ({error}). Remove the file and build again: firth build"
-        ) from error
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
+            raise StoreError(
+                f"{path}: {error}. Is the disk full, or the database used by another process?"
+            ) from error
+        raise damaged_store(path, str(error)) from error
+
+
+def damaged_store(path: Path, what: str) -> DamagedError:
+    """Return the error that a store as a whole is damaged."""
+    again = f"firth build DOCUMENTS --run {shlex.quote(str(path.parent))}"
+    return DamagedError(
+        f"{path}: damaged: {what}. Put a copy of the file in its place, or remove it and build "
+        f"again: {again}"
+    )
+
+
+def damaged_document(path: Path, id: object) -> DamagedError:
+    """Return the error that a document is not as it was written."""
+    again = f"firth build --run {shlex.quote(str(path.parent))}"
+    return DamagedError(
+        f"{path}: damaged: document {id!r} is not as it was written. Read it again: {again}; or, "
+        "where it was added, firth add FILE"
+    )
+
+
+def seal(*values: object) -> bytes:
+    """Return the digest of values of a row, and of their types."""
+    texts = [value for value in values if isinstance(value, str) and len(value) > _LONG]
+    # Long texts follow the others, because it would take several times as long to quote them.
+    quoted = [len(v) if isinstance(v, str) and len(v) > _LONG else v for v in values]
+    digest = hashlib.blake2b(ascii(quoted).encode(), digest_size=16)
+    for text in texts:
+        digest.update(text.encode("utf-8", _ANY_BYTES))
+    return digest.digest()
+
+
+def is_sealed(row: Sequence[object]) -> bool:
+    """Return whether a row is as it was written."""
+    return seal(*row[:-1]) == row[-1]
+
+
+def is_whole(row: Sequence[object]) -> bool:
+    """Return whether a document and its text, a row of `WHOLE`, are as they were written."""
+    return is_sealed(row[:-3]) and is_sealed(row[-3:])
 
 
 def missing_corpus(run: Path) -> MissingStageError:
@@ -114,55 +170,86 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
         if start not in (b"", _MAGIC):  # SQLite would overwrite a short file.
             raise InputError(f"{path}: no database of firth. Name another folder: --run")
     with translated_errors(path):
-        uri = f"{path.absolute().as_uri()}?mode={'rwc' if writes else 'rw'}"
-        database = sqlite3.connect(
-            uri, _PATIENCE, uri=True, isolation_level=None, check_same_thread=False
+        try:
+            return _connected(path, writes)
+        except UnicodeDecodeError:  # The message of the database quotes changed bytes.
+            raise sqlite3.DatabaseError("its tables cannot be read") from None
+
+
+def _connected(path: Path, writes: bool) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={'rwc' if writes else 'rw'}"
+    database = sqlite3.connect(
+        uri, _PATIENCE, uri=True, isolation_level=None, check_same_thread=False
+    )
+    database.text_factory = lambda raw: raw.decode("utf-8", _ANY_BYTES)
+    database.create_function("seal", -1, seal, deterministic=True)
+    # The journal of a transaction is deleted when it is durable, the folder's entry included.
+    for setting in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON"):
+        database.execute(f"PRAGMA {setting}")
+    database.execute("PRAGMA cache_size = -64000")
+    if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        if not writes:  # The process that made it was killed.
+            raise missing_corpus(path.parent)
+        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION:
+        raise InputError(f"{path}: firth did not write it. Name another folder: --run")
+    if version > VERSION:
+        raise InputError(
+            f"{path}: has version {version}, and this firth reads {VERSION}. Install the firth "
+            "that wrote it, or name another folder: --run"
         )
-        # The journal of a transaction is deleted when it is durable, the folder's entry included.
-        for setting in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON"):
-            database.execute(f"PRAGMA {setting}")
-        database.execute("PRAGMA cache_size = -64000")
-        if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-            if not writes:  # The process that made it was killed.
-                raise missing_corpus(path.parent)
-            database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
-        (application,) = database.execute("PRAGMA application_id").fetchone()
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            raise InputError(f"{path}: firth did not write it. Name another folder: --run")
-        if version > VERSION:
-            raise InputError(
-                f"{path}: has version {version}, and this firth reads {VERSION}. Install the firth "
-                "that wrote it, or name another folder: --run"
-            )
-        if version < VERSION and writes:
-            _migrate(database)
-        elif version < VERSION:
-            raise InputError(
-                f"{path}: has version {version}, and this firth reads {VERSION}. Its documents are "
-                f"kept: firth build --run {shlex.quote(str(path.parent))}"
-            )
-        if not writes:
-            database.execute("PRAGMA query_only = ON")
+    if version < VERSION and writes:
+        _migrate(database)
+    elif version < VERSION:
+        raise InputError(
+            f"{path}: has version {version}, and this firth reads {VERSION}. Its documents are "
+            f"kept: firth build --run {shlex.quote(str(path.parent))}"
+        )
+    if _tables(database) != _tables_of_version():
+        raise sqlite3.DatabaseError("its tables are not those that firth made")
+    if not writes:
+        database.execute("PRAGMA query_only = ON")
     return database
 
 
 def _migrate(database: sqlite3.Connection) -> None:
-    """Bring a store of version 1, which has no sketches, to this one, in one transaction."""
+    """Bring a store to this version, in one transaction.
+
+    Version 1 had no sketches, version 2 no seals.
+    """
     database.create_function("sketch_of", 1, lambda text: sketch({*words(text)}))
-    texts = "SELECT text FROM texts t WHERE t.key = {0}.key"
-    tables = ("documents", "incoming")
-    columns = "".join(f"ALTER TABLE {table} ADD COLUMN sketch BLOB;" for table in tables)
-    values = "".join(
-        f"UPDATE {table} SET sketch = sketch_of(({texts.format(table)}));" for table in tables
-    )
-    version = f"PRAGMA user_version = {VERSION};"
+    run = database.execute
+    run("BEGIN IMMEDIATE")
     try:
-        database.executescript(f"BEGIN IMMEDIATE; {columns} {values} {version} COMMIT")
+        for table in ("documents", "incoming"):
+            if run("PRAGMA user_version").fetchone() == (1,):
+                text = f"SELECT text FROM texts t WHERE t.key = {table}.key"
+                run(f"ALTER TABLE {table} ADD COLUMN sketch BLOB")
+                run(f"UPDATE {table} SET sketch = sketch_of(({text}))")
+        for table in ("documents", "incoming", "texts", *_SMALL):
+            columns = ", ".join(row[1] for row in run(f"PRAGMA table_info({table})"))
+            run(f"ALTER TABLE {table} ADD COLUMN seal BLOB")
+            run(f"UPDATE {table} SET seal = seal({columns})")
+        run(f"PRAGMA user_version = {VERSION}")
+        run("COMMIT")
     except sqlite3.Error:
         with suppress(sqlite3.Error):
-            database.execute("ROLLBACK")
+            run("ROLLBACK")
         raise
+
+
+def _tables(database: sqlite3.Connection) -> list[tuple[str, str]]:
+    query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+    return database.execute(query).fetchall()
+
+
+@cache
+def _tables_of_version() -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(_SCHEMA)
+        return _tables(database)
 
 
 class Store:
@@ -173,16 +260,22 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path, self.database = path, connect(path, writes=True)
-        self._first = int(self.meta("next_key", 1))
-        self._next = self._one("SELECT max(key) FROM incoming WHERE key >= ?", self._first)
+        with translated_errors(path):
+            if changed := list(_changed_rows(self.database, _SMALL)):
+                raise damaged_store(path, "; ".join(changed))
+            self._first = int(self.meta("next_key", 1))
+            self._next = self._one("SELECT max(key) FROM incoming WHERE key >= ?", self._first)
         self._next = self._first if self._next is None else self._next + 1
 
     def __enter__(self) -> "Store":
+        self._errors = translated_errors(self.path)
+        self._errors.__enter__()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         with suppress(sqlite3.Error):
             self.database.close()
+        self._errors.__exit__(*error)
 
     def _one(self, query: str, *values: object) -> Any:
         row = self.database.execute(query, values).fetchone()
@@ -196,7 +289,8 @@ class Store:
     def set_meta(self, **values: object) -> None:
         """Set values of the table of properties."""
         rows = [(name, json.dumps(value, sort_keys=True)) for name, value in values.items()]
-        self.database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        sealed = [(*row, seal(*row)) for row in rows]
+        self.database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", sealed)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -222,9 +316,18 @@ class Store:
         self._next = self._first
 
     def known(self, id: str) -> tuple[bytes, bytes]:
-        """Return digest and form of the document with an id that readers see; empty without one."""
-        query = "SELECT digest, form FROM documents WHERE id = ?"
-        return self.database.execute(query, (id,)).fetchone() or (b"", b"")
+        """Return digest and form of the document with an id that readers see.
+
+        Both are empty without one, and where it is not as it was written.
+        """
+        query = f"{WHOLE.format('documents')} WHERE d.id = ?"
+        row = self.database.execute(query, (id,)).fetchone()
+        return (row[_DIGEST], row[_FORM]) if row and is_whole(row) else (b"", b"")
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a document that readers see is not as it was written."""
+        return next(_changed_documents(self.database, "documents"), None) is not None
 
     def staged_id(self, form: bytes) -> str | None:
         """Return the id of the staged document whose text has a normal form."""
@@ -248,27 +351,36 @@ class Store:
             stored.form, part, int(added), stored.sentences, stored.words, stored.counts,
             stored.paragraphs, stored.sketch,
         )  # fmt: skip
-        self.database.execute(f"INSERT INTO incoming VALUES ({','.join('?' * len(row))})", row)
-        self.database.execute("INSERT INTO texts VALUES (?, ?)", (self._next, stored.text))
+        text = (self._next, stored.text)
+        for table, values in (("incoming", row), ("texts", text)):
+            marks = ",".join("?" * (len(values) + 1))
+            self.database.execute(f"INSERT INTO {table} VALUES ({marks})", (*values, seal(*values)))
         self._next += 1
 
     def stage_again(self, document: Document, added: bool) -> None:
         """Stage a document that has not changed, under its old key; its place may be another."""
         self.database.execute(
             "INSERT INTO incoming SELECT key, id, title, date, ?, ?, fields, digest, form, part, "
-            "?, sentences, words, counts, paragraphs, sketch FROM documents WHERE id = ?",
+            "?, sentences, words, counts, paragraphs, sketch, NULL FROM documents WHERE id = ?",
             (document.source, document.line, int(added), document.id),
         )
+        self._seal_staged(document.id)
+
+    def _seal_staged(self, id: str) -> None:
+        self.database.execute(f"UPDATE incoming SET seal = seal({_SEALED}) WHERE id = ?", (id,))
 
     def stage_problem(self, problem: Problem, count: int) -> None:
         """Stage a problem, the `count`th of its reason."""
         if count <= _LISTED:
             row = (1, problem.source, problem.line, problem.reason.value, problem.detail)
-            self.database.execute("INSERT INTO problems VALUES (?, ?, ?, ?, ?)", row)
+            self.database.execute(
+                "INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?)", (*row, seal(*row))
+            )
 
     def set_part(self, id: str, part: int) -> None:
         """Put a staged document into another part."""
         self.database.execute("UPDATE incoming SET part = ? WHERE id = ?", (part, id))
+        self._seal_staged(id)
 
     def staged_part(self, id: str) -> int:
         """Return the part of a staged document."""
@@ -375,7 +487,10 @@ class Store:
         """Put the staged problems in place, of the others too with `whole`."""
         if whole:
             self.database.execute("DELETE FROM problems WHERE staged = 0")
-        self.database.execute("UPDATE problems SET staged = 0")
+        columns = "0, source, line, reason, detail"
+        self.database.execute(
+            f"UPDATE problems SET staged = 0, seal = seal({columns}) WHERE staged != 0"
+        )
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove documents by id, inside a transaction; return their number."""
@@ -386,7 +501,7 @@ class Store:
             if key is not None:
                 run("DELETE FROM texts WHERE key = ?", (key,))
                 run("DELETE FROM documents WHERE key = ?", (key,))
-                run("INSERT OR IGNORE INTO removed VALUES (?)", (id,))
+                run("INSERT OR IGNORE INTO removed VALUES (?, ?)", (id, seal(id)))
                 count += 1
             elif self._one("SELECT 1 FROM removed WHERE id = ?", id) is None:
                 unknown.append(id)
@@ -421,13 +536,36 @@ def fields_of(text: str) -> dict[str, tuple[str, ...]]:
 def damage(path: Path) -> list[str]:
     """Read all of a store and return a line for each problem."""
     try:
-        with translated_errors(path):
-            database = connect(path)
-            lines = [line for (line,) in database.execute("PRAGMA integrity_check").fetchall()]
-            database.close()
+        with translated_errors(path), closing(connect(path)) as database:
+            checked = database.execute("PRAGMA integrity_check").fetchall()
+            lines = [line for (line,) in checked if line != "ok"]
+            return lines or list(_changed(database))
     except FirthError as error:
         return [str(error)]
-    return [line for line in lines if line != "ok"]
+
+
+def _changed(database: sqlite3.Connection) -> Iterator[str]:
+    """Yield what is not as it was written: documents, and rows of the other tables."""
+    yield from _changed_rows(database, _SMALL)
+    for table in ("documents", "incoming"):
+        yield from _changed_documents(database, table)
+    keys = "SELECT key FROM documents UNION SELECT key FROM incoming"
+    query = f"SELECT count(*) FROM texts WHERE key NOT IN ({keys})"
+    if count := database.execute(query).fetchone()[0]:
+        yield f"{plural(count, 'text')} without a document"
+
+
+def _changed_documents(database: sqlite3.Connection, table: str) -> Iterator[str]:
+    for row in database.execute(WHOLE.format(table)):
+        if not is_whole(row):
+            yield f"document {row[_ID]!r} is not as it was written"
+
+
+def _changed_rows(database: sqlite3.Connection, tables: Sequence[str]) -> Iterator[str]:
+    for table in tables:
+        for row in database.execute(f"SELECT * FROM {table}"):
+            if not is_sealed(row):
+                yield f"a row of the table {table} is not as it was written"
 
 
 # --- Filters -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from firth.encoders.packaged import advice, packaged
 from firth.run.errors import FirthError, InputError, first_line
-from firth.run.files import fingerprint_file, fingerprint_value
+from firth.run.files import fingerprint_file, fingerprint_value, is_inside
 
 T = TypeVar("T")
 
@@ -36,6 +36,8 @@ _GROWTH, _LAYERS = 1_000, 1_000
 _COUNTS_LAYERS = re.compile(r"(num|n)_.*layers?|n_layer|.*_layers")
 _LENGTHS = ("max_seq_length", "model_max_length")
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
+_LOCATION = re.compile(rb"\n\x08location\x12([\x01-\x7f])")
+"""An entry of ONNX, and the length of the name that follows."""
 _ARGUMENTS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
 _HARMLESS = {
     "add_pooling_layer", "attn_implementation", "dtype", "max_length", "model_max_length",
@@ -124,6 +126,7 @@ class PretrainedFiles:
             said = weights.read_bytes() if weights.suffix == ".onnx" else b""
             deciding = {path for path in found if path.suffix in _SETTINGS}
             deciding |= {path for path in found if path.name.encode() in said} | {weights}
+            deciding |= {path for path in _outer_weights(weights, said) if path.is_file()}
         else:
             deciding = {path for path in found if not path.name.endswith(_NOT_READ)}
         names = {path.relative_to(self.folder).as_posix(): path for path in deciding}
@@ -143,6 +146,14 @@ class PretrainedFiles:
                     f"{self.folder / name} {problem}; the run was built with another model. Put "
                     "the file back, or build the run again: firth build"
                 )
+
+
+def _outer_weights(weights: Path, said: bytes) -> Iterator[Path]:
+    """Yield the files that an ONNX file names for its weights, those in hidden folders, too."""
+    for match in _LOCATION.finditer(said):
+        name = said[match.end() : match.end() + match[1][0]].decode(errors="replace")
+        if is_inside(name):
+            yield weights.parent / name
 
 
 def _locate(name: str) -> tuple[Path, str | None]:

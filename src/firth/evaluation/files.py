@@ -18,6 +18,7 @@ from pathlib import Path
 
 from firth.run.console import plural
 from firth.run.errors import InputError
+from firth.run.files import require_ordinary
 
 NLI = ("entailment", "neutral", "contradiction")
 """The labels of natural language inference, in the order in which SNLI numbers them."""
@@ -295,6 +296,7 @@ def _cells(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file without its byte order mark; `.gz` is unpacked."""
+    require_ordinary(path)
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")

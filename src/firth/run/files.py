@@ -30,6 +30,8 @@ _LOCK = "lock"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Windows has no such flag."""
 _LONGEST_SUFFIX = 16
+FULL_DISK = ("No space left on device", "disk is full", "quota exceeded", " requested and ")
+"""Messages of a full disk in errors that have no number; the last one is NumPy's."""
 
 
 # --- Writing -----------------------------------------------------------------------------------
@@ -40,10 +42,10 @@ def write_atomically(path: Path) -> Iterator[Path]:
     """Yield the path of a partial file; on success sync it and rename it onto `path`.
 
     Folders above `path` are made. The file gets the permissions that the umask leaves, also where
-    a library writes private files.
+    a library writes private files. An error of the system without a name gets that of the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with private_folder(path.parent) as (folder, mode):
+    with named_errors(path), private_folder(path.parent) as (folder, mode):
         suffix = path.suffix if len(path.suffix) < _LONGEST_SUFFIX else ""
         partial = folder / f"partial{suffix}"
         yield partial
@@ -137,6 +139,21 @@ def remove_tree(folder: Path, last: str) -> None:
     folder.rmdir()
 
 
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Name `path` in an error of the system that names no file, as that of a full disk."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            if error.filename is None:
+                error.filename = os.fspath(path)
+        elif any(sign in str(error) for sign in FULL_DISK):
+            reason = os.strerror(errno.ENOSPC)
+            raise OSError(errno.ENOSPC, reason, os.fspath(path)) from error
+        raise
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` atomically as UTF-8."""
     with write_atomically(path) as partial:
@@ -151,8 +168,15 @@ def write_json(path: Path, value: object) -> None:
         file.write("\n")
 
 
+def require_ordinary(path: Path) -> None:
+    """Raise `InputError` for a FIFO, socket or device: reading one may never end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: a FIFO, socket or device; expected a file")
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file; raise `InputError` naming the file and line where it is broken."""
+    require_ordinary(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -285,6 +309,7 @@ def stamp_of(path: Path) -> tuple[int, int, int, int]:
 
 def fingerprint_file(path: Path) -> str:
     """Return the BLAKE2b-160 of a file's bytes, hexadecimal."""
+    require_ordinary(path)
     digest = hashlib.blake2b(digest_size=20)
     with path.open("rb") as file:
         while block := file.read(_BLOCK):

@@ -7,6 +7,7 @@ its sections through the entry-point group `firth.settings` (name of the section
 import hashlib
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, reduce
@@ -275,6 +276,8 @@ def load_settings(path: Path) -> Settings:
 
 def load_changes(path: Path) -> dict[str, Any]:
     """Read the values of a settings file, section → field → value, without checking them."""
+    if path.exists() and not path.is_file():  # Reading a FIFO or device may never end.
+        raise ConfigError(str(path), ["not a file; expected a file of settings"])
     try:
         values = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -347,7 +350,7 @@ def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain values: no aliases (their expansion has no bound), and no NUL.
+    """Reads plain values: no aliases (their expansion has no bound), no NUL, no key twice.
 
     As in YAML 1.2, `no` and `2024-01-31` are strings: Norwegian is a language.
     """
@@ -361,6 +364,14 @@ class _Loader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases (&, *) are not read")
         return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        mapping = super().construct_mapping(node, deep)
+        keys = Counter(key.value for key, _ in node.value)
+        if len(keys) < len(node.value):
+            (key, count), line = keys.most_common(1)[0], node.start_mark.line + 1
+            raise yaml.YAMLError(f"from line {line}: {key!r} is there {count} times")
+        return mapping
 
     def construct_scalar(self, node: Any) -> Any:
         value = super().construct_scalar(node)
@@ -390,8 +401,13 @@ def nested_settings(values: object, source: str) -> dict[str, Any]:
         got = type(values).__name__
         raise ConfigError(source, [f"got a {got}; expected sections or lines, as seed: 13"])
     tree: dict[str, Any] = {}
+    paths = Counter[str]()
     for path, value in values.items():
-        tree = _laid_over(tree, _at(str(path), value))
+        section = _at(str(path), value)
+        paths.update(path for path, _ in _lines(section))
+        tree = _laid_over(tree, section)
+    if repeated := [path for path, count in paths.items() if count > 1]:
+        raise ConfigError(source, [f"{path}: is there more than once" for path in repeated])
     return tree
 
 

@@ -19,6 +19,7 @@ from firth.run.files import (
     fingerprint_file,
     fingerprint_value,
     is_inside,
+    named_errors,
     read_json,
     remove_leftovers,
     remove_tree,
@@ -210,7 +211,8 @@ def _build(workspace: Path, wanted: Manifest, fill: Fill) -> Manifest:
         write_json(marker, wanted.request)
     (workspace / MANIFEST).unlink(missing_ok=True)
     _remove_torn(workspace)
-    summary = dict(fill(workspace))
+    with named_errors(workspace):
+        summary = dict(fill(workspace))
     # Checkpoints and marker stay until the manifest is written: a full disk costs no work.
     mode = marker.stat().st_mode & 0o777
     outputs = {}

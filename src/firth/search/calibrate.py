@@ -63,8 +63,7 @@ def fit_matches(
     starts = np.searchsorted(group[order], np.arange(groups))
     best = np.empty((len(chosen), groups), np.float32)
     across, their = among[order].T, their[order]
-    # Sums of threads differ in the last bits.
-    with threadpool_limits(1, "blas"):
+    with threadpool_limits(1, "blas"):  # Sums of threads differ in the last bits.
         for at in range(0, len(chosen), _ROWS):
             rows = chosen[at : at + _ROWS]
             cosines = vectors[rows] @ across
@@ -94,7 +93,8 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         sentences = np.intersect1d(sentences, usual)
     owners = corpus.document_of(sentences)
     matches = fit_matches(index.vectors(sentences), owners, seed, texts=texts)
-    answers = _without_answer(Search(run, index), rng)
+    with threadpool_limits(1, "blas"):
+        answers = _without_answer(Search(run, index), rng)
     write_arrays(workspace / SCORES, answers)
     chosen = np.sort(rng.choice(len(corpus), min(_SCRIPT_TEXTS, len(corpus)), replace=False))
     scripts = sorted(scripts_of(corpus.texts(chosen), _SCRIPT_SHARE))

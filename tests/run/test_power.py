@@ -1,0 +1,282 @@
+"""The machine loses power: after it, the disk has the old content or the new one.
+
+A call is run once with the library of `power.c`, which logs what the system is told to write. At
+moments of that log the disk is made as it may be then. Bytes are lost that were written to a file
+since it was synced, all or some of them. Names are lost that were made, moved or removed in a
+folder since it was synced, from some moment on.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from tests.corpus.killed import CALLS, OLD, records, state
+from tests.run.test_kills import TOY
+from tests.run.test_kills import build as build_stage
+
+from firth.corpus import build
+from firth.corpus.store import FILE, damage
+from firth.run.outputs import write_file
+from firth.run.run import Run
+from firth.run.settings import parse_settings
+
+HERE = Path(__file__).parent
+NEW = records(("d0", 0), ("d1", 11), ("d2", 12), ("d9", 9), ("d10", 10))
+MOMENTS = 60
+"""Of a call, at which the power is lost, at most; each in three ways."""
+KINDS = ("nothing", "names", "some")
+"""What is left of the bytes and names that were not synced; all names, and no bytes."""
+Record = tuple[str, int, int, str, str, bytes]
+
+
+# --- The disk ----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Node:
+    """A file or folder: its bytes, those on the disk for sure, and what was written since."""
+
+    is_folder: bool
+    content: bytes = b""
+    synced: bytes = b""
+    writes: list[tuple[int, bytes | None]] = field(default_factory=list)
+
+
+Names = dict[Node, dict[str, Node]]
+Place = tuple[Node, str]
+
+
+@dataclass(eq=False)
+class Change:
+    """A name that was made (no `old`), moved, or removed (no `new`)."""
+
+    node: Node
+    old: Place | None
+    new: Place | None
+    is_synced: bool = False
+
+    @property
+    def folders(self) -> list[Node]:
+        """Where the name is after it, and where it was."""
+        return [place[0] for place in (self.new, self.old) if place]
+
+    def apply(self, names: Names) -> None:
+        if self.old and names[self.old[0]].get(self.old[1]) is self.node:
+            del names[self.old[0]][self.old[1]]
+        if self.new:
+            names[self.new[0]][self.new[1]] = self.node
+
+
+def written(content: bytes, at: int, data: bytes | None) -> bytes:
+    """Return a content with bytes written at a place; cut there where they are None."""
+    start = content[:at].ljust(at, b"\0")
+    return start if data is None else start + data + content[at + len(data) :]
+
+
+class Disk:
+    """A folder as it was, and what a log does to it; without `syncs`, these do nothing."""
+
+    def __init__(self, root: Path, syncs: bool = True) -> None:
+        self.root, self.syncs = root, syncs
+        self.nodes: dict[int, Node] = {}
+        self.before: Names = {}
+        self.changes: list[Change] = []
+        self.top = self._read(root)
+        self.names = {node: {**inner} for node, inner in self.before.items()}
+
+    def _read(self, path: Path) -> Node:
+        node = self.nodes[path.stat().st_ino] = Node(path.is_dir())
+        if node.is_folder:
+            self.before[node] = {inner.name: self._read(inner) for inner in path.iterdir()}
+        else:
+            node.content = node.synced = path.read_bytes()
+        return node
+
+    def _place(self, path: str) -> Place:
+        *folders, name = Path(path).relative_to(self.root).parts
+        node = self.top
+        for folder in folders:
+            node = self.names[node][folder]
+        return node, name
+
+    def do(self, record: Record) -> None:
+        """Do what a record says."""
+        op, inode, at, path, other, data = record
+        if op in "CM":  # A new file, or folder.
+            node = self.nodes[inode] = Node(op == "M")
+            self.before[node], self.names[node] = {}, {}
+            self.changes.append(Change(node, None, self._place(path)))
+        elif op in "UR":  # Removed, or renamed.
+            folder, name = self._place(path)
+            new = self._place(other) if other else None
+            self.changes.append(Change(self.names[folder][name], (folder, name), new))
+        elif op in "WT":  # Written, or cut.
+            node, bytes_of = self.nodes[inode], data if op == "W" else None
+            node.content = written(node.content, at, bytes_of)
+            node.writes.append((at, bytes_of))
+        elif self.syncs:
+            node = self.nodes[inode]
+            node.synced, node.writes = node.content, []
+            for change in self.changes:
+                change.is_synced |= node in change.folders
+        if op in "CMUR":
+            self.changes[-1].apply(self.names)
+
+    def lose_power(self, target: Path, kind: str, rng: Random) -> None:
+        """Write to a new folder what may be left."""
+        names, stopped = {node: {**inner} for node, inner in self.before.items()}, set[Node]()
+        for change in self.changes:
+            if kind == "nothing" or (kind == "some" and rng.random() < 0.3):
+                stopped.add(change.folders[0])
+            if change.is_synced or change.folders[0] not in stopped:
+                change.apply(names)
+
+        def write(node: Node, path: Path) -> None:
+            if node.is_folder:
+                path.mkdir()
+                for name, inner in names[node].items():
+                    write(inner, path / name)
+                return
+            content = node.synced
+            for at, data in node.writes:
+                if kind == "some" and rng.random() < 0.5:
+                    content = written(content, at, data)
+            path.write_bytes(content)
+
+        write(self.top, target)
+
+
+def read_log(path: Path) -> Iterator[Record]:
+    """Yield what `power.c` logged."""
+    log, place = path.read_bytes(), 0
+    while place < len(log):
+        end = log.index(b"\n", place)
+        op, inode, at, size, old, new = log[place:end].decode().split("\t")
+        place = end + 1 + int(size)
+        yield op, int(inode), int(at), old, new, log[end + 1 : place]
+
+
+# --- The calls ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Call:
+    """What makes the folder before a call, the call, and what a reader has of the folder."""
+
+    prepare: Callable[[Path], object]
+    work: Callable[[Path], object]
+    seen: Callable[[Path], object]
+
+
+def inputs(path: Path, rows: object) -> Path:
+    file = path.with_name("inputs.json")
+    file.write_text(json.dumps(rows))
+    return file
+
+
+def prepare_corpus(path: Path) -> None:
+    settings = parse_settings({"corpus": {"held_out_fraction": 0.0}}, "test")
+    build.build_corpus(Run.create(path, settings), inputs(path, OLD))
+
+
+def seen_corpus(path: Path) -> object:
+    seen = state(Run.open(path))
+    return seen, damage(path / FILE)
+
+
+def corpus_call(name: str) -> Call:
+    def work(path: Path) -> object:
+        build._SHARD, build._TRANSACTION = 1, 3_500
+        return CALLS[name](Run.open(path), inputs(path, NEW))
+
+    return Call(prepare_corpus, work, seen_corpus)
+
+
+def seen_stage(path: Path) -> object:
+    run = Run.open(path)
+    return (run.folder(TOY) / "data" / "a.txt").read_text(), run.verify()[TOY.name]
+
+
+def write_result(path: Path, text: str) -> None:
+    path.mkdir(exist_ok=True)
+    write_file(path / "result.txt", text * 9_000, force=True)
+
+
+WORK = {
+    **{name: corpus_call(name) for name in ("build", "add", "remove")},
+    "stage": Call(lambda path: build_stage(path, 1), lambda path: build_stage(path, 2), seen_stage),
+    "result": Call(
+        lambda path: write_result(path, "old"),
+        lambda path: write_result(path, "new"),
+        lambda path: (path / "result.txt").read_text(),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if sys.platform != "linux" or shutil.which("cc") is None:
+        pytest.skip("needs Linux and a C compiler")
+    path = tmp_path_factory.mktemp("library") / "power.so"
+    command = ["cc", "-shared", "-fPIC", "-o", str(path), str(HERE / "power.c"), "-ldl"]
+    subprocess.run(command, check=True)
+    return path
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    memory = Path("/dev/shm")  # No disk has to sync there.
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name).resolve()
+
+
+def losses(name: str, disk: Disk, log: list[Record], folder: Path) -> Iterator[object]:
+    """Yield what a reader has after the power was lost at moments of a log, or its error."""
+    rng, step = Random(1), max(1, len(log) // MOMENTS)
+    for moment, record in enumerate(log, 1):
+        disk.do(record)
+        if moment % step and moment < len(log):
+            continue
+        for kind in KINDS:
+            disk.lose_power(folder / "lost", kind, rng)
+            try:
+                yield WORK[name].seen(folder / "lost")
+            except Exception as error:  # noqa: BLE001
+                yield repr(error)
+            finally:
+                shutil.rmtree(folder / "lost")
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_a_call_that_loses_power_leaves_the_old_or_the_new(
+    name: str, library: Path, folder: Path
+) -> None:
+    """At moments of all that it tells the disk. Where syncs do nothing, it leaves other things."""
+    call, start = WORK[name], folder / "start"
+    call.prepare(start)
+    path = Path(shutil.copytree(start, folder / "run"))
+    disks = [Disk(path), Disk(path, syncs=False)]
+    old = call.seen(path)
+    program = f"from {__name__} import *; WORK[{name!r}].work(Path({str(path)!r}))"
+    subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "LD_PRELOAD": str(library), "POWER_ROOT": str(path),
+             "POWER_LOG": str(folder / "log"), "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+    )  # fmt: skip
+    new, log = call.seen(path), [*read_log(folder / "log")]
+    assert old != new
+    left = [*losses(name, disks[0], log, folder)]
+    assert [seen for seen in left if seen not in (old, new)] == []
+    assert old in left
+    assert left[-len(KINDS) :] == [new] * len(KINDS), "what has ended stays"
+    unsynced = [*losses(name, disks[1], log, folder)]
+    assert [seen for seen in unsynced if seen not in (old, new)], "the premise"
