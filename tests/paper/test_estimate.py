@@ -21,9 +21,7 @@ def test_operations_follow_the_settings() -> None:
     changed = usual.model_copy(
         update={
             "harvest": usual.harvest.model_copy(update={"pairs": 2 * usual.harvest.pairs}),
-            "generator": usual.generator.model_copy(
-                update={"passes": 2 * usual.generator.passes}
-            ),
+            "generator": usual.generator.model_copy(update={"passes": 2 * usual.generator.passes}),
         }
     )
     one, two = (operations(s, 16_000, 1e5, 9e4, 25.0) for s in (usual, changed))

@@ -8,9 +8,9 @@ import pytest
 from tests.paper.conftest import make_run
 
 from firth.corpus.corpus import Corpus
+from firth.paper.coherence import COHERENCE
 from firth.paper.harvest import build_harvest
 from firth.paper.origin import Origin, build_origin
-from firth.paper.coherence import COHERENCE
 from firth.paper.settings import PaperSettings, Weights
 from firth.reproduce.ablations import Fits, Rated, documents_of_size, variants
 from firth.reproduce.result import Request, Result, VariedRun

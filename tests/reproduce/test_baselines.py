@@ -70,7 +70,9 @@ def test_files_of_word_vectors(head: str, compress: Any, run: Run, tmp_path: Pat
     np.testing.assert_allclose(look_up("SHIP"), [1, 0, 0])  # type: ignore[arg-type]
     mean = open_scorer(f"baseline:vectors={path}").similarities([("ship boat", "ship")])
     np.testing.assert_allclose(mean, 1.6 / math.hypot(1.6, 0.8), rtol=1e-6)
-    idf = open_scorer(f"baseline:vectors={path}+idf@{run.path}").similarities([("ship saw", "ship")])
+    idf = open_scorer(f"baseline:vectors={path}+idf@{run.path}").similarities(
+        [("ship saw", "ship")]
+    )
     frequent = open_scorer(f"baseline:vectors={path}+sif@{run.path}")
     assert abs(idf - 1 / math.sqrt(2)) > 1e-3, "premise: the run has one of both more often"
     assert frequent.similarities([("ship", "ship")]) == pytest.approx(1.0)
