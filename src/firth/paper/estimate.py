@@ -1,9 +1,9 @@
 """What the method would cost with some settings: its operations, over the rate of this machine.
 
 Operations are those of the products of weights: two for each weight and token that is read, six
-where it is learned. A part does a share of what plain products of its size do; the shares were
-measured with `paper-small` on one core (`docs/understand/paper.md`). Screening, word vectors and
-files are not counted.
+where it is learned, for as many passes as the settings allow. A part does a share of what plain
+products of its size do; the shares were measured with `paper-small` on 63 news articles and one
+busy core. Screening, word vectors and files are not counted.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ from firth.run.run import Run
 
 _WORDS, _TOKENS = 18.0, 1.3
 """Words of a sentence where no corpus is built, and tokens of a word."""
-_SHARES = {"coherence": 0.5, "generator": 0.5, "harvest": 0.5, "surrogate": 0.5}
+_SHARES = {"coherence": 0.3, "generator": 0.12, "harvest": 0.16, "surrogate": 0.12}
 _BASE = (12, 768)
 """Layers and width of a Surrogate's base that is an encoder."""
-_ROWS, _SECONDS = 1_024, 0.2
+_ROWS, _SECONDS = 256, 0.3
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Estimate:
             rows.append([part, f"{count:.1e}", _span(self.seconds[part])])
         whole = wrapped(
             f"{self.words:,} words take about {_span(sum(self.seconds.values()))} of one process "
-            f"here, at {self.rate / 1e9:,.0f} billion operations a second. The true time may be "
-            "half or twice as long."
+            f"here, whose products do {self.rate / 1e9:,.0f} billion operations a second. The true "
+            "time may be half or twice as long; models of larger widths need less."
         )
         return f"{table(rows)}\n\n{whole}"
 
@@ -72,8 +72,7 @@ def estimate(run: Run, inputs: Any = None, to: str = "origin") -> Estimate:
     tokens = _TOKENS * words / sentences
     vocabulary = run.settings.tokenizer.vocabulary
     counts = operations(settings, vocabulary, sentences, positions, tokens)
-    parts = ("coherence", "generator", "harvest", "surrogate")
-    parts = parts[: {"origin": 2, "harvest": 3}.get(to, 4)]
+    parts = list(counts)[: {"origin": 2, "harvest": 3}.get(to, 4)]
     rate = _rate(settings)
     seconds = {part: counts[part] / (_SHARES[part] * rate) for part in parts}
     return Estimate(words, rate, {part: counts[part] for part in parts}, seconds)
@@ -113,18 +112,25 @@ def operations(
 
 
 def _rate(settings: PaperSettings) -> float:
-    """Return the operations a second of products of the generator's size on the device."""
-    where = device()
-    width = settings.generator.width
+    """Return the operations a second of products of the generator's size on the device.
+
+    Of a processor the best product of one thread counts, times the threads: other work on a busy
+    machine hardly lowers it.
+    """
+    where, width, threads = device(), settings.generator.width, torch.get_num_threads()
     dtype = settings.number_format(where)
     one = torch.ones(_ROWS, width, device=where, dtype=dtype)
     two = torch.ones(width, 4 * width, device=where, dtype=dtype)
-    best, began = float("inf"), perf_counter()
-    while perf_counter() - began < _SECONDS:
-        at = perf_counter()
-        (one @ two).sum().item()
-        best = min(best, perf_counter() - at)
-    return 2 * _ROWS * 4 * width**2 / best
+    on_processor, best, began = where.type == "cpu", float("inf"), perf_counter()
+    try:
+        torch.set_num_threads(1)
+        while perf_counter() - began < _SECONDS:
+            at = perf_counter()
+            (one @ two).sum().item()
+            best = min(best, perf_counter() - at)
+    finally:
+        torch.set_num_threads(threads)
+    return 2 * _ROWS * 4 * width**2 / best * (threads if on_processor else 1)
 
 
 def _span(seconds: float) -> str:

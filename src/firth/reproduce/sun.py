@@ -74,8 +74,8 @@ def surrogate_row(run: Run) -> str:
 def starts(request: Request) -> dict[str, str]:
     """Return name → encoder to fine-tune: the settings', else the run's Surrogate or encoder.
 
-    Only what was distilled from this Origin into the paper's base is named `DISTILLED`, and compared
-    with the paper's Surrogate. Where there is none, it is an `InputError`.
+    Only what was distilled from this Origin into the paper's base is named `DISTILLED`, and
+    compared with the paper's Surrogate. Where there is none, it is an `InputError`.
     """
     if names := request.settings.start:
         return {"/".join(Path(name).parts[-2:]): name for name in names}
