@@ -14,7 +14,7 @@ from firth.corpus.numbered import read_sentences
 from firth.encoders.words import build_words
 from firth.model import open_scorer
 from firth.reproduce import neighbors
-from firth.reproduce.averaged import WordBag, averaged, read_vectors, sif_weights
+from firth.reproduce.averaged import WordBag, averaged, read_vectors, sif_weights, without_common
 from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
 from firth.reproduce.neighbors import (
     CBOS,
@@ -78,6 +78,21 @@ def test_files_of_word_vectors(head: str, compress: Any, run: Run, tmp_path: Pat
     assert frequent.similarities([("ship", "ship")]) == pytest.approx(1.0)
     table = open_scorer(f"baseline:vectors={path}+sif@{run.path}")
     assert table.similarities(PAIRS)[0] == pytest.approx(table.similarities(PAIRS[:1])[0])
+
+
+def test_sif_leaves_out_what_sentences_have_in_common() -> None:
+    """Nothing is left along the first direction of the sentences; the rest stays as it was."""
+    rng = np.random.default_rng(4)
+    vectors = {text: rng.standard_normal(6) + 5 for text in TEXTS}
+
+    def encode(texts: Any) -> Any:
+        return np.array([vectors[text] for text in texts])
+
+    common = np.linalg.svd(encode(TEXTS))[2][0]
+    rest = without_common(encode, TEXTS)(TEXTS[:2])
+    np.testing.assert_allclose(rest @ common, 0, atol=1e-9)
+    lost = encode(TEXTS[:2]) - rest
+    np.testing.assert_allclose(np.abs(lost @ common), np.linalg.norm(lost, axis=1))
 
 
 def test_weights_of_sif() -> None:
