@@ -1,11 +1,10 @@
 """The paper's method on pairs of STSb: as printed, without each handicap, and on more text.
 
-usage: python benchmarks/paper.py PRINTED RUN LARGE CAUSAL --data-dir DATA
+usage: python benchmarks/paper.py PRINTED RUN LARGE --data-dir DATA
 
 docs/understand/paper.md has the commands that build the runs: by Eq. 1 as printed, by the default
-ranking, on more text, and with a language model for the trained generator. The first two have a
-Surrogate. Terms of Eq. 3 are stages of the runs, so that a stopped call continues. λ is chosen on
-STSb dev.
+ranking, and on more text. The first two have a Surrogate. Terms of Eq. 3 are stages of the runs,
+so that a stopped call continues. λ is chosen on STSb dev.
 """
 
 import argparse
@@ -22,26 +21,24 @@ from firth.evaluation.leakage import without_copies
 from firth.evaluation.metrics import Metric, measure_difference
 from firth.evaluation.sets import load_set
 from firth.model import open_scorer
-from firth.paper.coherence import COHERENCE
 from firth.paper.fits import TERMS
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin
 from firth.paper.pair_fits import kept_contexts, pair_fits, similarities_of
 from firth.paper.settings import Measure, Weights
 from firth.paper.surrogate import SURROGATE
-from firth.paper.train_generator import GENERATOR
 from firth.reproduce.ablations import Fits, Rated
-from firth.reproduce.result import VariedRun
+from firth.reproduce.result import VariedRun, published
 from firth.run.console import note, progress
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.text.types import Floats
 
 SEED = 13
-COMMAND = "python benchmarks/paper.py printed kb large smollm2 --data-dir DATA"
+COMMAND = "python benchmarks/paper.py printed kb large --data-dir DATA"
 CORPORA = "0.7M words of captions, news and GUM; 9.6M words of these, a forum and Wikipedia"
-SMALL, LARGE, CAUSAL = 8, 16, 8
-"""|C_s| of the rows as printed, of those with more contexts, and with the language model."""
+SMALL, LARGE = 8, 16
+"""|C_s| of the rows as printed, and of those with more contexts."""
 SIZES = (2, 4, 8, 16, 100, 500)
 MORE, MOST = SIZES[-2:]
 HANDICAPS = {
@@ -58,18 +55,6 @@ HANDICAPS = {
     "the same minus Dice": LARGE,
 }
 """|C_s| of each row of the first table."""
-MODELS = (
-    "Dice",
-    "tf-idf of stems",
-    "SmolLM2, PMI of the sentence alone",
-    "SmolLM2, PMI of equal deviation",
-    "SmolLM2, PMI, λ from dev, 2 contexts",
-    "SmolLM2, PMI, λ from dev, 4 contexts",
-    "SmolLM2, PMI, λ from dev, 8 contexts",
-    "generator of `large`, PMI, λ from dev",
-    "the generator minus SmolLM2",
-)
-"""The rows of the table of the language model."""
 ONES = Weights(coherence=1)
 ALIKE = (1, 1, 1, 1)
 """Factors of terms that are scaled to the same deviation."""
@@ -145,33 +130,6 @@ def handicaps(rated: Rated, given: argparse.Namespace, chosen: dict[str, Weights
     ]
 
 
-def learned(folder: Path) -> list[Cell]:
-    """Return what the models of a run have read, and their figures on held-out documents."""
-    run = Run.open(folder)
-    generator, coherence = (run.manifest(stage).summary for stage in (GENERATOR, COHERENCE))
-    loss = generator["held_out"]["sentence"]
-    return [
-        f"{Corpus.open(run).word_counts.sum() / 1e6:.1f}M",
-        round(generator["epochs"], 2),
-        *(round(loss[kind], 2) for kind in ("baseline", "loss")),
-        round(100 * coherence["accuracy"], 1),
-    ]
-
-
-def by_kind(rated: Rated, folder: Path) -> dict[str, Cell]:
-    """Return the figures of several fits over the same ranking, with `LARGE` contexts."""
-    cells: dict[str, Cell] = {}
-    for name in ("log p", "PMI"):
-        fits = fits_of(rated, folder, LARGE, pmi=name == "PMI")
-        cells[f"{name}, cosine"] = figure(fits, "cosine", LARGE)
-        cells[f"{name}, centered"] = figure(fits, "centered", LARGE)
-        alike = scaled(fits, ALIKE)
-        cells[f"{name} of equal deviation, centered"] = figure(fits, "centered", LARGE, alike)
-    for term, weights in SINGLE.items():
-        cells[f"PMI, {term} alone, centered"] = figure(fits, "centered", LARGE, weights)
-    return cells
-
-
 def by_coherence(rated: Rated, folder: Path, measure: Measure) -> dict[int, Cell]:
     """Return the figures of the coherence term alone for every size of `SIZES`."""
     weights = SINGLE["coherence"]
@@ -196,39 +154,24 @@ def by_size(fits: Fits, weights: Weights) -> dict[int, Cell]:
     return {size: figure(fits, "centered", size, weights) for size in sizes}
 
 
-def by_model(rated: Rated, given: argparse.Namespace, chosen: dict[str, Weights]) -> list[Cell]:
-    """Return the figures of the language model and of the generator, as the rows of `MODELS`.
-
-    λ of the language model is chosen where `chosen` has none; that of the generator is known.
-    """
-    causal, trained = (
-        fits_of(rated, folder, CAUSAL, pmi=True) for folder in (given.causal, given.large)
-    )
-    if "causal" not in chosen:
-        chosen |= {"causal": tuned(causal), "alike": scaled(causal, ALIKE)}
-    scores, others = (
-        fits.similarities(fits.kept(chosen[name]), "centered", CAUSAL, chosen[name])
-        for name, fits in (("causal", causal), ("large", trained))
-    )
-    return [
-        *overlap(rated, given.large).values(),
-        figure(causal, "centered", CAUSAL, SINGLE["sentence"]),
-        figure(causal, "centered", CAUSAL, chosen["alike"]),
-        *by_size(causal, chosen["causal"]).values(),
-        rated.spearman(others),
-        change(rated, others, scores),
-    ]
-
-
-def of_more_pairs(given: argparse.Namespace, weights: Weights) -> dict[str, list[Cell]]:
-    """Return the figures of more text and all three changes on more pairs of STSb test."""
+def curve(given: argparse.Namespace, weights: Weights) -> dict[str, list[Cell]]:
+    """Return the figures of the paper by words of the corpus, and those of `large` beside them."""
     rated = sample("test", given.more_pairs, given.data_dir)
-    rows = {name: [None, cell] for name, cell in overlap(rated, given.large).items()}
-    fits, dice = fits_of(rated, given.large, LARGE, pmi=True), Dice().similarities(rated.data.pairs)
-    for size in (SMALL, LARGE):
-        scores = fits.similarities(fits.kept(weights), "centered", size, weights)
-        rows[f"all three, more text, {size} contexts"] = [size, rated.spearman(scores)]
-    return rows | {"the same minus Dice": [LARGE, change(rated, scores, dice)]}
+    fits = fits_of(rated, given.large, LARGE, pmi=True)
+    scores = fits.similarities(fits.kept(weights), "centered", LARGE, weights)
+    read = f"{Corpus.open(Run.open(given.large)).word_counts.sum() / 1e6:.1f}M, firth"
+    rows: dict[str, list[Cell]] = {
+        f"{int(words) // 10**6:,}M": [value, None, None]
+        for words, value in published("sun", "table5").items()
+    }
+    rows[read] = [rated.spearman(scores), *overlap(rated, given.large).values()]
+    return rows | {
+        "the same minus Dice": [
+            change(rated, scores, Dice().similarities(rated.data.pairs)),
+            None,
+            None,
+        ]
+    }
 
 
 def of_surrogate(folder: Path, data_dir: Path) -> list[Cell]:
@@ -247,7 +190,7 @@ def of_surrogate(folder: Path, data_dir: Path) -> list[Cell]:
 def main() -> None:
     """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("printed", "run", "large", "causal"):
+    for name in ("printed", "run", "large"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=120)
@@ -264,10 +207,6 @@ def main() -> None:
     def store(name: str, columns: str, rows: dict[str, list[Cell]], data: str) -> None:
         record(name, columns.split("|"), rows, command=COMMAND, data=data, seed=SEED)
 
-    columns = "|words|share read|without contexts|with contexts|coherence"
-    rows = {"generator of `kb`": learned(given.run), "generator of `large`": learned(given.large)}
-    store("paper-models", columns, rows, f"{CORPORA}; held-out documents, 5 % of both")
-
     chosen: dict[str, Weights] = {}
     of_dev, of_test = (handicaps(rated, given, chosen) for rated in (dev, test))
     cells = zip(HANDICAPS.items(), of_dev, of_test, strict=True)
@@ -275,17 +214,9 @@ def main() -> None:
     columns = "|contexts|STSb dev|STSb test"
     store("paper", columns, rows, f"{of_both}; {near} have a copy or near copy in the corpora")
 
-    on_dev, on_test = (by_kind(rated, given.run) for rated in (dev, test))
-    rows = {kind: [cell, on_test[kind]] for kind, cell in on_dev.items()}
-    store("paper-fits", "|STSb dev|STSb test", rows, of_both)
-
-    of_dev, of_test = (by_model(rated, given, chosen) for rated in (dev, test))
-    rows = {row: [*cells] for row, *cells in zip(MODELS, of_dev, of_test, strict=True)}
-    store("paper-smollm2", "|STSb dev|STSb test", rows, of_both)
-
-    rows = of_more_pairs(given, chosen["large"])
     of_more = f"{CORPORA}; {given.more_pairs} random pairs of sts-b:test"
-    store("paper-more", "|contexts|STSb test", rows, of_more)
+    columns = "words|STSb test|Dice|tf-idf of stems"
+    store("paper-curve", columns, curve(given, chosen["large"]), of_more)
 
     measured = (
         by_coherence(few, given.printed, "cosine"),

@@ -38,6 +38,9 @@ def test_from_sentences_to_scores(sentence_file: Path, tmp_path: Path) -> None:
     names = [item.id for item in items]
     rows = np.array([[names.index(item) for item in one.items] for one in made])
     judged = simulate_judgements(np.arange(60) / 60, rows, 4, 0.01, seed=1)
+    crowd = ("--items", pairs / "pairs.csv", "--tuples", tuples / "tuples.csv")
+    assert "120 questions" in done("questions", *crowd, "--out", tmp_path / "questions.csv")
+    assert "item4_text2" in (tmp_path / "questions.csv").read_text().splitlines()[0]
     answers = zip(judged.asked, judged.best, judged.worst, strict=True)
     given = [
         (made[t].id, f"w{n % 20}", names[best], names[worst])

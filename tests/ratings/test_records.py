@@ -10,6 +10,7 @@ from firth.ratings.records import (
     Gold,
     Item,
     Tuple,
+    questions,
     read_annotations,
     read_gold,
     read_items,
@@ -75,3 +76,30 @@ def test_all_problems_are_named(
     with pytest.raises(InputError) as caught:
         read(tmp_path / "table.csv")
     assert [one for one in problems.split("; ") if one not in str(caught.value)] == []
+
+
+def test_results_of_a_crowd_platform(tmp_path: Path) -> None:
+    """Answers are those of the named columns; rejected ones do not count, and lines are kept."""
+    header = ("HITId", "WorkerId", "AssignmentStatus", "Input.tuple", "Input.item1_text1")
+    write_table(
+        tmp_path / "batch.csv",
+        (*header, "Answer.best", "Answer.worst"),
+        [
+            ("h1", "w1", "Approved", "t1", AWKWARD, "a", "b"),
+            ("h1", "w2", "Rejected", "t1", AWKWARD, "b", "a"),
+            ("h2", "w1", "Submitted", "t2", "x", "c", ""),
+        ],
+    )
+    found = read_annotations(tmp_path / "batch.csv")
+    assert found == [Annotation("t1", "w1", "a", "b"), Annotation("t2", "w1", "c", "")]
+    (tmp_path / "batch.csv").write_text("WorkerId,Input.tuple\nw,t\n")
+    with pytest.raises(InputError, match="no column tuple, annotator"):
+        read_annotations(tmp_path / "batch.csv")
+
+
+def test_questions_hold_the_texts_of_their_items() -> None:
+    items = [Item(name, (f"{name} one", AWKWARD)) for name in "abc"]
+    (record,) = questions(items, [Tuple("t1", ("c", "a", "b"))])
+    assert [record["tuple"], record["item1"], record["item3"]] == ["t1", "c", "b"]
+    assert (record["item1_text1"], record["item2_text2"]) == ("c one", AWKWARD)
+    assert len(record) == 1 + 3 * 3

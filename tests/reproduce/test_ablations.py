@@ -8,6 +8,7 @@ import pytest
 from tests.paper.conftest import make_run
 
 from firth.corpus.corpus import Corpus
+from firth.paper.coherence import COHERENCE
 from firth.paper.harvest import build_harvest
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import PaperSettings, Weights
@@ -95,4 +96,7 @@ def test_smaller_corpora_are_parts_of_larger_ones(origin_run: Run, data_dir: Pat
     assert find(result, f"{whole:,} words", "STSb").measured is not None
     parts = list((origin_run.path / "reproduce" / "sizes").iterdir())
     assert len(parts) == 1
-    assert Corpus.open(Run.open(parts[0]), "all").n_documents < corpus.n_documents
+    smaller = Run.open(parts[0])
+    assert Corpus.open(smaller, "all").n_documents < corpus.n_documents
+    assert Corpus.open(smaller, "held-out").n_documents, "a small corpus stops at its best loss"
+    assert "held_out_loss" in smaller.manifest(COHERENCE).summary

@@ -1,5 +1,6 @@
 """Baselines by name, and CBOS: gradients, neighbors, and trainings that resume."""
 
+import gzip
 import math
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from firth.corpus.numbered import read_sentences
 from firth.encoders.words import build_words
 from firth.model import open_scorer
 from firth.reproduce import neighbors
-from firth.reproduce.averaged import WordBag, averaged
+from firth.reproduce.averaged import WordBag, averaged, read_vectors, sif_weights, without_common
 from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
 from firth.reproduce.neighbors import (
     CBOS,
@@ -54,6 +55,53 @@ def test_averages_of_word_vectors() -> None:
     assert not mean[2:].any()
 
 
+VECTORS = {"ship": "1 0 0", "boat": "0.6 0.8 0", "The": "0 0 1", "saw": "0 1 0", "cow": "0 0 2"}
+
+
+@pytest.mark.parametrize("head", ["", "5 3\n"])
+@pytest.mark.parametrize("compress", [str.encode, lambda text: gzip.compress(text.encode())])
+def test_files_of_word_vectors(head: str, compress: Any, run: Run, tmp_path: Path) -> None:
+    """With a line of counts or without, compressed or not; weights follow the corpus of the run."""
+    path = tmp_path / ("v.txt.gz" if compress is not str.encode else "v.txt")
+    path.write_bytes(compress(head + "".join(f"{w} {v}\n" for w, v in VECTORS.items())))
+    look_up, size = read_vectors(path)
+    assert size == 3
+    assert look_up("zebra") is None
+    np.testing.assert_allclose(look_up("SHIP"), [1, 0, 0])  # type: ignore[arg-type]
+    mean = open_scorer(f"baseline:vectors={path}").similarities([("ship boat", "ship")])
+    np.testing.assert_allclose(mean, 1.6 / math.hypot(1.6, 0.8), rtol=1e-6)
+    idf = open_scorer(f"baseline:vectors={path}+idf@{run.path}").similarities(
+        [("ship saw", "ship")]
+    )
+    frequent = open_scorer(f"baseline:vectors={path}+sif@{run.path}")
+    assert abs(idf - 1 / math.sqrt(2)) > 1e-3, "premise: the run has one of both more often"
+    assert frequent.similarities([("ship", "ship")]) == pytest.approx(1.0)
+    table = open_scorer(f"baseline:vectors={path}+sif@{run.path}")
+    assert table.similarities(PAIRS)[0] == pytest.approx(table.similarities(PAIRS[:1])[0])
+
+
+def test_sif_leaves_out_what_sentences_have_in_common() -> None:
+    """Nothing is left along the first direction of the sentences; the rest stays as it was."""
+    rng = np.random.default_rng(4)
+    vectors = {text: rng.standard_normal(6) + 5 for text in TEXTS}
+
+    def encode(texts: Any) -> Any:
+        return np.array([vectors[text] for text in texts])
+
+    common = np.linalg.svd(encode(TEXTS))[2][0]
+    rest = without_common(encode, TEXTS)(TEXTS[:2])
+    np.testing.assert_allclose(rest @ common, 0, atol=1e-9)
+    lost = encode(TEXTS[:2]) - rest
+    np.testing.assert_allclose(np.abs(lost @ common), np.linalg.norm(lost, axis=1))
+
+
+def test_weights_of_sif() -> None:
+    """a / (a + p(w)); a word without a count weighs 1."""
+    weigh = sif_weights(Idf({"ship": 3, "cow": 1}, 4, "porter"))
+    assert weigh("ships") == pytest.approx(1e-3 / (1e-3 + 0.75))
+    assert weigh("zebra") == 1.0
+
+
 def test_a_saved_bag_gives_the_same_scores(tmp_path: Path) -> None:
     """A repeated word counts again, and a saved bag is the same."""
     bag = WordBag("title", ["ship", "sail", "cow"], np.eye(3, dtype=np.float32), "porter")
@@ -68,6 +116,10 @@ def test_a_saved_bag_gives_the_same_scores(tmp_path: Path) -> None:
     ("name", "problem"),
     [
         ("glove+best", "no option [+]best"),
+        ("vectors", "vectors=FILE"),
+        ("vectors=FILE", "expected word vectors as text"),
+        ("vectors=FILE+sif", "@RUN"),
+        ("vectors=FILE+cls", "no option [+]cls"),
         ("cbos", "@RUN"),
         ("cbos=FILE", "without a source"),
         ("cbow+max", "takes no option"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from firth.reproduce import cli
-from firth.reproduce.result import VariedRun, parse_size
+from firth.reproduce.result import VariedRun, parse_size, published
+from firth.reproduce.sun import surrogate_row
 from firth.reproduce.tables import TABLES, reproduce
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
@@ -61,6 +62,15 @@ def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path)
     plain = reproduce("sun-table1", varied, data_dir)
     assert find(plain, "Dice", "sts14").measured is not None
     assert find(plain, "Origin", "sts14").published == 75.45
+
+
+def test_a_surrogate_of_another_base_is_not_compared_with_roberta(run: Run) -> None:
+    """The row says its base, and has no published figure beside it."""
+    static = VariedRun.of(run, {"paper": {"surrogate": {"base": "static"}}})
+    roberta = VariedRun.of(run, {"paper": {"surrogate": {"base": "models/roberta-base"}}})
+    assert surrogate_row(static) == "Surrogate (static)"
+    assert surrogate_row(static) not in published("sun", "table1")
+    assert surrogate_row(roberta) in published("sun", "table1")
 
 
 def test_what_is_missing_is_said(run: Run, tmp_path: Path, data_dir: Path) -> None:

@@ -51,6 +51,9 @@ def build(
     changes: Changes = None,
     workers: Workers = 1,
     ray: RayAddress = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Predict operations and time, and stop.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -72,6 +75,12 @@ def build(
     if preset is not None:
         opened = opened.changed(settings_of(preset))
     opened = opened.changed(parse_changes(changes or []), "--set")
+    if estimate:
+        from firth.paper.estimate import estimate as estimated
+
+        predicted = estimated(opened, inputs, to)
+        show(predicted, as_json, predicted.text())
+        return
     executor = executor_of(workers, ray)
     if inputs:
         first(lambda: build_corpus(opened, inputs, executor))

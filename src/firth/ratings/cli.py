@@ -7,16 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from firth.cli.options import AsJson, Force, OutFolder, Quiet, show
+from firth.cli.options import AsJson, Force, OutFile, OutFolder, Quiet, show
 from firth.run.console import say
 from firth.run.errors import ConfigError, require
 from firth.run.files import fingerprint_file, fingerprint_value
-from firth.run.outputs import write_folder
+from firth.run.outputs import claim_output, write_folder, write_rows
 
 app = typer.Typer(
     help="Build rated data sets by best-worst scaling (STR-2021).", no_args_is_help=True
 )
-_ANSWERS = "CSV with tuple, annotator, best and worst, or the file of `firth ratings serve`."
+_ANSWERS = (
+    "CSV with tuple, annotator, best and worst; results of Mechanical Turk; or the file of "
+    "`firth ratings serve`."
+)
 _ITEMS = "Items: CSV, TSV or JSON Lines with any columns of texts (`pairs.csv`)."
 _SHARE = "Least share of right gold answers of an annotator."
 _SOURCE = "Run, .txt with a sentence a line, or table with sentence, or sentence1 and sentence2."
@@ -125,6 +128,23 @@ def serve(
         say(f"{db}: {store.overview()}")
         serve_pages(store, port, lambda at: say(f"The questionnaire is at {at} (Ctrl+C ends it)"))
         say(f"{db}: {store.overview()}")
+
+
+@app.command()
+def questions(
+    items: Items, tuples: Tuples, out: OutFile, force: Force = False, quiet: Quiet = False
+) -> None:
+    """Write the tuples with their texts as CSV, for the page of a crowd platform.
+
+    Gold questions are tuples among them. `firth ratings score` reads the platform's results.
+    """
+    from firth.ratings import records
+
+    claim_output(out, force)
+    known = records.read_items(items)
+    asked = records.read_tuples(tuples, {item.id for item in known})
+    write_rows(out, records.questions(known, asked), force)
+    say(f"{out}: {len(asked):,} questions")
 
 
 @app.command()

@@ -25,6 +25,9 @@ SMALLEST = 3
 """Items of the smallest tuple. In a tuple of two, the best item determines the worst."""
 ANSWER = ("tuple", "annotator", "best", "worst")
 """Columns of a file of annotations."""
+_OF_CROWD = ("Input.tuple", "WorkerId", "Answer.best", "Answer.worst")
+_STATUS, _REJECTED = "AssignmentStatus", "Rejected"
+"""The same columns in the results of Mechanical Turk, and that of what became of an answer."""
 _ITEM = re.compile(r"item([1-9]\d*)")
 
 
@@ -134,15 +137,45 @@ def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
 def read_annotations(path: Path) -> list[Annotation]:
     """Read annotations from a file with the columns `tuple`, `annotator`, `best` and `worst`.
 
-    Best and worst may be empty, and are not checked.
+    Or from the results of a crowd platform, as Mechanical Turk names their columns; answers that
+    were rejected there are left out. Best and worst may be empty, and are not checked.
     """
+    table = read_table(path)
+    if set(_OF_CROWD) <= set(table.header):
+        names = dict(zip(_OF_CROWD, ANSWER, strict=True))
+        table = Table(
+            list(ANSWER),
+            [
+                (line, {name: cells.get(column, "") for column, name in names.items()})
+                for line, cells in table.records
+                if cells.get(_STATUS) != _REJECTED
+            ],
+        )
 
     def annotation(record: Record, line: int) -> Annotation:
         if empty := [name for name in ("tuple", "annotator") if not record[name]]:
             raise ValueError(f"{', '.join(empty)} is empty")
         return Annotation(**{name: record[name] for name in ANSWER}, line=line)
 
-    return _each(path, read_table(path), ANSWER, annotation, None)
+    return _each(path, table, ANSWER, annotation, None)
+
+
+def questions(items: Iterable[Item], tuples: Iterable[Tuple]) -> list[dict[str, str]]:
+    """Return a record for each tuple, as a crowd platform fills its page from a CSV file.
+
+    The columns are `tuple`, and for each item N `itemN` with its id and `itemN_text1` and so on
+    with its texts. The page must name its answers `best` and `worst`, with an id as the value.
+    """
+    texts = {item.id: item.texts for item in items}
+    records = []
+    for question in tuples:
+        record = {"tuple": question.id}
+        for number, name in enumerate(question.items, start=1):
+            record[f"item{number}"] = name
+            for place, text in enumerate(texts[name], start=1):
+                record[f"item{number}_text{place}"] = text
+        records.append(record)
+    return records
 
 
 def _each(

@@ -132,19 +132,20 @@ class Fits:
 def table5(request: Request) -> Findings:
     """Measure Origin for growing corpora; each size has a run with models of its size.
 
-    The runs are in `RUN/reproduce/sizes`. All models see the same number of training steps.
+    The runs are in `RUN/reproduce/sizes`. Each has held-out documents of its own, as the whole run
+    has: its models make as many passes at most, and stop at their best held-out loss.
     """
     rated, contexts = Rated.of(request), request.settings.contexts
     corpus = Corpus.open(request.run)
     whole = int(corpus.word_counts.sum(dtype=np.int64))
     cells = []
     for words in request.sizes(_SIZES5, whole):
-        documents, read = documents_of_size(corpus, words, request.seed)
+        documents, _ = documents_of_size(corpus, words, request.seed)
         run = request.run
         if len(documents) < corpus.n_documents:
             run = _run_of(request, corpus, documents)
         fits = Fits(rated, run, contexts)
-        row = f"{read:,} words"
+        row = f"{int(Corpus.open(run).word_counts.sum(dtype=np.int64)):,} words"
         cells += fits.cells(row, fits.kept())
         tfidf = open_baseline("tfidf", run).similarities(rated.data.pairs)
         cells.append(Cell(row, "tf-idf", rated.spearman(tfidf)))
@@ -178,7 +179,7 @@ def documents_of_size(corpus: Corpus, words: int, seed: int) -> tuple[list[int],
 def _run_of(request: Request, corpus: Corpus, documents: list[int]) -> Run:
     """Return an up-to-date run over some documents of a corpus."""
     folder = request.run.path / "reproduce" / "sizes" / str(len(documents))
-    settings = request.run.changed({"corpus": {"held_out_fraction": 0.0, "inputs": []}}).settings
+    settings = request.run.changed({"corpus": {"inputs": []}}).settings
     run = Run.create(folder, settings)
     build_corpus(run, _records(corpus, documents))
     build_origin(run)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError, MissingExtraError, require
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
+from firth.text.stems import Idf
 from firth.text.types import CosineScorer, Floats, Singles
 from firth.text.words import stems, words
 
@@ -18,26 +19,91 @@ LookUp = Callable[[str], Singles | None]
 """Returns the vector of a word, or None where the word has none."""
 Encode = Callable[[Sequence[str]], Floats]
 _WORD = re.compile(r"\w+")
+_SIF = 1e-3
 _WORDS, _VECTORS = "words.json", "vectors.safetensors"
 
 
-def averaged(look_up: LookUp, dimensions: int, pool: str) -> Encode:
+def averaged(
+    look_up: LookUp, dimensions: int, pool: str, weigh: Callable[[str], float] | None = None
+) -> Encode:
     r"""Return a function from n texts to averages of word vectors, (n, d).
 
     A text without known words has the zero vector. Words are runs of `\w`. The pool `max` takes the
-    largest value in each dimension.
+    largest value in each dimension; in a mean the vector of a word is multiplied by its weight.
     """
 
     def encode(texts: Sequence[str]) -> Floats:
         vectors = np.zeros((len(texts), dimensions))
         for row, text in zip(vectors, texts, strict=True):
-            each = map(look_up, _WORD.findall(text))
-            if known := [vector for vector in each if vector is not None]:
-                stack = np.array(known, np.float64)
+            found = ((word, look_up(word)) for word in _WORD.findall(text))
+            if known := [(word, vector) for word, vector in found if vector is not None]:
+                stack = np.array([vector for _, vector in known], np.float64)
+                if weigh is not None:
+                    stack *= np.array([weigh(word) for word, _ in known])[:, None]
                 row += stack.max(axis=0) if pool == "max" else stack.mean(axis=0)
         return vectors
 
     return encode
+
+
+def without_common(encode: Encode, sentences: Sequence[str]) -> Encode:
+    """Return an encoding less its projection on the first direction of sentences (SIF).
+
+    Arora et al. (2017) take that direction from the texts that are compared. Sentences of a corpus
+    let no pair decide another's score.
+    """
+    common = np.linalg.svd(encode(sentences), full_matrices=False)[2][0]
+
+    def encode_rest(texts: Sequence[str]) -> Floats:
+        vectors = encode(texts)
+        return np.asarray(vectors - np.outer(vectors @ common, common))
+
+    return encode_rest
+
+
+def sif_weights(idf: Idf) -> Callable[[str], float]:
+    """Return a / (a + p(w)) with a = 1e-3 (Arora et al. 2017); p is a share of all sentence stems.
+
+    A word that the corpus lacks weighs 1.
+    """
+    total = max(1, sum(idf.frequencies.values()))
+
+    def weigh(word: str) -> float:
+        terms = idf.terms(word)
+        share = max((idf.frequencies.get(term, 0) for term in terms), default=0) / total
+        return _SIF / (_SIF + share)
+
+    return weigh
+
+
+def idf_weights(idf: Idf) -> Callable[[str], float]:
+    """Return the idf of a word: that of its rarest stem."""
+    return lambda word: max(map(idf.weight, idf.terms(word)), default=0.0)
+
+
+def read_vectors(path: str | Path) -> tuple[LookUp, int]:
+    """Read word vectors in the text form of word2vec, fastText or GloVe, and their size.
+
+    A line has a word and its numbers; word2vec and fastText begin with a line of two counts. The
+    file may be compressed by gzip. A word is looked up as written, then in lower case.
+    """
+    gensim = require("gensim", "reproduce", "baseline:vectors")
+    try:
+        with gensim.utils.open(str(path), "rb") as file:
+            counted = len(file.readline().split()) == 2
+        vectors = gensim.models.KeyedVectors.load_word2vec_format(str(path), no_header=not counted)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"{path}: expected word vectors as text, a word and its numbers on each line, as "
+            f"word2vec, fastText and GloVe publish them: {error}"
+        ) from error
+    rows = vectors.key_to_index
+
+    def look_up(word: str) -> Singles | None:
+        row = rows.get(word, rows.get(word.lower()))
+        return None if row is None else np.asarray(vectors.vectors[row])
+
+    return look_up, int(vectors.vector_size)
 
 
 def glove() -> tuple[LookUp, int]:

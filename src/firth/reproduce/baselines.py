@@ -20,7 +20,15 @@ from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import open_run_encoder, sample_sentences
 from firth.encoders.words import BagEncoder
 from firth.evaluation.baselines import idf_of_run
-from firth.reproduce.averaged import WordBag, averaged, glove
+from firth.reproduce.averaged import (
+    WordBag,
+    averaged,
+    glove,
+    idf_weights,
+    read_vectors,
+    sif_weights,
+    without_common,
+)
 from firth.reproduce.related import (
     Bm25Pairs,
     GreedyMatches,
@@ -97,6 +105,21 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
 
 def _glove(named: Named) -> PairScorer:
     return CosineScorer(named.title, averaged(*glove(), named.pool or "mean"))
+
+
+def _vectors(named: Named) -> PairScorer:
+    if not named.source:
+        raise InputError(f"{named.title}: it reads a file: {PREFIX}vectors=FILE")
+    if named.pool not in ("idf", "sif"):
+        return CosineScorer(
+            named.title, averaged(*read_vectors(named.source), named.pool or "mean")
+        )
+    idf = idf_of_run(named.run)
+    weigh = idf_weights(idf) if named.pool == "idf" else sif_weights(idf)
+    encode = averaged(*read_vectors(named.source), "mean", weigh)
+    if named.pool == "sif":
+        encode = without_common(encode, sample_sentences(named.run, _WHITENED))
+    return CosineScorer(named.title, encode)
 
 
 def _masked(named: Named) -> PairScorer:
@@ -273,6 +296,12 @@ _POOLS = ("mean", "max", "first-last", "cls")
 BASELINES: Mapping[str, Baseline] = {
     "glove": Baseline(
         summary="averaged GloVe vectors (6B, 50-d)", open=_glove, pools=("mean", "max")
+    ),
+    "vectors": Baseline(
+        summary="averaged vectors of =FILE (word2vec, GloVe, fastText as text); +idf@RUN, +sif@RUN",
+        open=_vectors,
+        pools=("mean", "max", "idf", "sif"),
+        has_source=True,
     ),
     "bert": Baseline(
         summary="pooled BERT, not tuned; =FOLDER names another",

@@ -72,6 +72,24 @@ def measure(
     show(result.as_dict(), as_json, result.text())
 
 
+@app.command("figure")
+def draw_figure(
+    name: Annotated[str, typer.Argument(help="str-figure1 or str-figure2.")],
+    out: OutFile,
+    pairs: Annotated[str, typer.Option(help="Set or file of rated pairs.")] = "str-2021",
+    data_dir: DataDir = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a figure of STR-2021 as SVG: scores by subset, or scores over word overlap."""
+    from firth.reproduce.figures import draw
+    from firth.run.outputs import claim_output, write_file
+
+    claim_output(out, force)
+    write_file(out, draw(name, pairs, data_dir), force)
+    say(str(out))
+
+
 @app.command("sets")
 def convert(
     downloads: Annotated[

@@ -13,7 +13,7 @@ from firth.evaluation.files import read_pair_file
 from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.sets import ALL, TASKS, EvaluationSet, evaluation_set, load_set, make_folds
 from firth.ratings.design import design_tuples
-from firth.reproduce.averaged import glove
+from firth.reproduce.averaged import glove, read_vectors
 from firth.reproduce.baselines import BASELINES, stage_of
 from firth.reproduce.features import measure_features, open_pipeline, parse
 from firth.reproduce.result import COUNT, Cell, Findings, Request, figure, opened, published
@@ -86,13 +86,15 @@ def table3(request: Request) -> Findings:
 def table4(request: Request) -> Findings:
     """Correlate what may make sentences related with the scores."""
     data, figures, cells = _pairs(request), published(_PAPER, "table4"), []
-    (look_up, _), tokens = glove(), parse(open_pipeline(), data)
+    file = request.settings.vectors
+    look_up, _ = read_vectors(file) if file else glove()
+    tokens = parse(open_pipeline(), data)
     for name, line in measure_features(data, tokens, look_up, seed=request.seed).items():
         rho, pairs = figures.get(name, (None, None))
         cells += [Cell(name, "Spearman", line, rho), Cell(name, COUNT, line.n, pairs)]
     note = (
-        "Vectors: glove; the paper: word2vec of Google News. Its subjects and objects are those of "
-        "an extractor of triples."
+        f"Vectors: {file or 'GloVe, 6B, 50-d'}; the paper: word2vec of Google News. Its subjects "
+        "and objects are those of an extractor of triples."
     )
     return cells, [note, *data.notes]
 
@@ -102,6 +104,11 @@ def table5(request: Request) -> Findings:
     figures, run, data = published(_PAPER, "table5"), request.given, _pairs(request)
     models: dict[str, str | PairScorer] = {"Lexical overlap (Dice)": "baseline:dice"}
     models |= {f"GloVe ({pool}, 6B 50d)": f"baseline:glove+{pool}" for pool in ("mean", "max")}
+    if file := request.settings.vectors:
+        weighted = ("mean", "max", "idf", "sif") if run is not None else ("mean", "max")
+        at = f"@{run.path}" if run is not None else ""
+        for pool in weighted:
+            models[f"{Path(file).name} ({pool})"] = f"baseline:vectors={file}+{pool}{at}"
     for title, name in _HUB.items():
         models |= {f"{title} ({p})": f"baseline:{name}+{p}" for p in ("mean", "max", "cls")}
     if run is not None:

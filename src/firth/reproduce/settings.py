@@ -70,6 +70,8 @@ class TableSettings(Section):
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
     pairs: str = "str-2021"
     """Set or file of rated pairs that the tables of STR-2021 measure."""
+    vectors: str | None = None
+    """File of word vectors for Tables 4 and 5 of STR-2021, as text. By default GloVe (6B, 50-d)."""
     triplets: str = "wiki-sections"
     """Set or file of triplets that Table 4 of Sun et al. measures and learns from."""
 

@@ -26,6 +26,7 @@ _LEARNED = {
     "BERTScore": "bertscore",
 }  # fmt: skip
 """Baselines that read the run's corpus: row → name."""
+_PAPER_BASE = "roberta-base"
 _MEAN = "mean"
 _FEWEST = 8
 _REMARK = (
@@ -58,15 +59,23 @@ def paper_models(run: Run) -> dict[str, str | PairScorer]:
     if all(run.has(stage) for stage in reads_of(run)):
         rows[ORIGIN] = open_origin(run)
     if run.has(STAGE):
-        rows[SURROGATE] = str(run.folder(STAGE))
+        rows[surrogate_row(run)] = str(run.folder(STAGE))
     return rows
+
+
+def surrogate_row(run: Run) -> str:
+    """Return the paper's name of a Surrogate from the paper's base, else one that says the base."""
+    from firth.paper.settings import PaperSettings
+
+    base = Path(run.wing("paper", PaperSettings).surrogate.base).name
+    return SURROGATE if base == _PAPER_BASE else f"{DISTILLED} ({base})"
 
 
 def starts(request: Request) -> dict[str, str]:
     """Return name → encoder to fine-tune: the settings', else the run's Surrogate or encoder.
 
-    Only what was distilled from this Origin is named `DISTILLED`, and compared with the paper's
-    Surrogate. Where there is none, it is an `InputError`.
+    Only what was distilled from this Origin into the paper's base is named `DISTILLED`, and
+    compared with the paper's Surrogate. Where there is none, it is an `InputError`.
     """
     if names := request.settings.start:
         return {"/".join(Path(name).parts[-2:]): name for name in names}
@@ -74,7 +83,8 @@ def starts(request: Request) -> dict[str, str]:
     from firth.paper.surrogate import SURROGATE as STAGE
 
     if run is not None and run.has(STAGE):
-        return {DISTILLED: str(run.folder(STAGE))}
+        row = surrogate_row(run)
+        return {DISTILLED if row == SURROGATE else row: str(run.folder(STAGE))}
     if run is not None and run.has(ENCODER):
         return {OWN_ENCODER: str(run.folder(ENCODER))}
     raise InputError(
