@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.run.errors import InputError
-from firth.scorer import render
-from firth.scorer.explanation import (
+from firth.scorer.explanation import Explanation, explanations_html, save_explanations
+from firth.scorer.parts import (
     CONTEXTS,
     EQUAL,
     TOPICS,
     WORDS,
     Amount,
     ContextShare,
-    Explanation,
     Knowledge,
     TopicShare,
     Word,
@@ -200,7 +199,7 @@ def test_all_forms_show_the_same_rows() -> None:
     """Each row's label and amount is in the text, the HTML and the JSON."""
     explanation = example()
     values = json.loads(json.dumps(explanation.as_dict()))
-    html, text = Tags(render.html([explanation])).text, re.sub(r"\n *", " ", str(explanation))
+    html, text = Tags(explanations_html([explanation])).text, re.sub(r"\n *", " ", str(explanation))
     rows = [(row.label, row.contribution) for row in explanation.rows]
     assert [(row["label"], row["contribution"]) for row in values["rows"]] == rows
     for label, amount in rows:
@@ -226,7 +225,7 @@ def test_the_page_is_whole_and_escaped() -> None:
         example(), text1=hostile, text2=hostile, topics=(topic,), contexts=(context,),
         word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
     )  # fmt: skip
-    page = render.html([explanation, example()], "Explanations")
+    page = explanations_html([explanation, example()], "Explanations")
     parsed = Tags(page)
     assert not {"script", "b"} & set(parsed.tags)
     assert not {"\x1b", "\u202e"} & set(page)
@@ -246,6 +245,6 @@ def test_saved_as_the_extension_says(tmp_path: Path, extension: str) -> None:
     with pytest.raises(InputError, match="exists"):
         example().save(path)
     example().save(path, force=True)
-    render.save([example(), example()], tmp_path / f"two.{extension}")
+    save_explanations([example(), example()], tmp_path / f"two.{extension}")
     with pytest.raises(InputError, match=r"expected \.html, \.json or \.txt"):
         example().save(tmp_path / "why.pdf")

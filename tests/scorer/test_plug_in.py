@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 SOURCE = """
-from firth.scorer.explanation import Part
+from firth.scorer.parts import Part
 import numpy as np
 
 

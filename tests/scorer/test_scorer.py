@@ -13,7 +13,8 @@ from firth.run.errors import InputError
 from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.contexts import Contexts, TopicFits
-from firth.scorer.explanation import EQUAL, TOPICS, WORDS, Explanation, Knowledge, Part
+from firth.scorer.explanation import Explanation
+from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Part
 from firth.scorer.scorer import Scorer
 from firth.text.marks import Mark
 from firth.text.types import Floats, TextPair

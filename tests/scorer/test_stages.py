@@ -21,8 +21,8 @@ from firth.scorer import blend as module
 from firth.scorer import contexts as contexts_module
 from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, Contexts, build_contexts
-from firth.scorer.explanation import TOPICS as TOPICS_PART
-from firth.scorer.explanation import WORDS as WORDS_PART
+from firth.scorer.parts import TOPICS as TOPICS_PART
+from firth.scorer.parts import WORDS as WORDS_PART
 from firth.scorer.scorer import Scorer
 
 from .conftest import TOPICS, sentences

@@ -78,7 +78,7 @@ def explain(
     """
     from firth.model import load
     from firth.run.outputs import claim_output
-    from firth.scorer import render
+    from firth.scorer.explanation import save_explanations
 
     if out is not None:
         claim_output(out, force)
@@ -86,7 +86,7 @@ def explain(
     model = load(run_folder(run))
     explanations = [explanation.top(top) for explanation in model.scorer.explanations(pairs)]
     if out is not None:
-        render.save(explanations, out, force)
+        save_explanations(explanations, out, force)
         say(f"{out}: {len(explanations):,} explanations")
     else:
         values = [explanation.as_dict() for explanation in explanations]

@@ -23,7 +23,8 @@ from firth.paper.transformer import next_token_scores
 from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
-from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, Word, parts_of
+from firth.scorer.explanation import Explanation
+from firth.scorer.parts import CONTEXTS, ContextShare, Word, parts_of
 from firth.text.types import Floats, Ints, TextPair, checked
 from firth.text.words import spans
 

@@ -31,7 +31,8 @@ from firth.run.files import open_mapped, read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
-from firth.scorer.explanation import CONTEXTS, ContextShare, Explanation, parts_of
+from firth.scorer.explanation import Explanation
+from firth.scorer.parts import CONTEXTS, ContextShare, parts_of
 from firth.text.types import Floats, Ints, TextPair, checked
 from firth.train.loop import first
 

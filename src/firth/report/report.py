@@ -19,7 +19,8 @@ from firth.pipeline.stages import status
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
-from firth.scorer import render
+from firth.scorer.explanation import explanations_html
+from firth.scorer.render import style, template
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
 from firth.search.search import Search
@@ -69,10 +70,10 @@ def page(report: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
     text = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
-    page: str = render.template(text, undefined=StrictUndefined, trim_blocks=True).render(
+    page: str = template(text, undefined=StrictUndefined, trim_blocks=True).render(
         **report,
-        style=Markup(render.style()),
-        article=lambda explanation: Markup(render.html([explanation])),
+        style=Markup(style()),
+        article=lambda explanation: Markup(explanations_html([explanation])),
     )
     return page
 

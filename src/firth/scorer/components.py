@@ -14,7 +14,7 @@ from scipy import sparse
 
 from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
-from firth.scorer.explanation import TOPICS, WORDS, ContextShare, Part, TopicShare
+from firth.scorer.parts import TOPICS, WORDS, ContextShare, Part, TopicShare
 from firth.scorer.stem_table import Cells, StemTable
 from firth.text.types import (
     CosineScorer,

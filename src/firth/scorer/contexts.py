@@ -30,7 +30,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed, pretrained_name
 from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
-from firth.scorer.explanation import ContextShare, TopicShare
+from firth.scorer.parts import ContextShare, TopicShare
 from firth.text.marks import names_in, negations_of, numerals_of
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit

@@ -1,175 +1,54 @@
 """Explanations: a score, the parts that sum to it, and the evidence behind each part.
 
 One class serves every model that explains. The scorer fills all of it, an encoder has no part for
-words, and the paper's method lists contexts only. Text, HTML and JSON render the same rows.
+words, and the paper's method lists contexts only. Text, HTML and JSON have the same rows.
+The report and the web app show the same articles.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from firth.scorer import render
+from firth.run.console import escaped, wrapped
+from firth.run.errors import InputError
+from firth.run.outputs import write_file
+from firth.scorer.parts import (
+    CONTEXTS,
+    EQUAL,
+    ROUNDING,
+    TOPICS,
+    WORDS,
+    Amount,
+    ContextShare,
+    Knowledge,
+    Row,
+    TopicShare,
+    Word,
+    WordMatch,
+)
+from firth.scorer.render import file, notebook, style, template
 from firth.text.differences import Differences, differences
-from firth.text.marks import Mark
-from firth.text.types import Floats
-from firth.text.words import joined
+from firth.text.words import joined, spans
 
-TOPICS, WORDS, CONTEXTS, EQUAL = "topics", "words", "contexts", "equal"
-"""Names of parts: topics of the corpus, aligned words, contexts one by one, and the equality of
-texts about which nothing else is known."""
-ROUNDING = 1e-9
-"""Smaller amounts of a score are rounding errors."""
-_UNEXPLAINED = 1e-4
-"""A larger remainder between a score and its evidence is an error, and not one of rounding."""
 _UNLISTED = {EQUAL: "equal texts", TOPICS: "subject as a whole"}
 """Labels of parts without listed evidence."""
-
-
-class Knowledge(StrEnum):
-    """The evidence that a score rests on."""
-
-    BOTH = "both"
-    """Each text has a word with a meaning that the corpus knows."""
-    SPELLING = "spelling"
-    """One text has none, but a word of it is spelled like a word of the other."""
-    NONE = "none"
-    """There is no evidence, so the score says nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContextShare:
-    """A corpus sentence (or a place between sentences) as evidence, and what it adds to the score.
-
-    `fit1` and `fit2` are the fits of the two texts into it. `document` is an id, and `details` has
-    further values by name, such as the terms of the fits.
-    """
-
-    text: str
-    document: str
-    fit1: float
-    fit2: float
-    contribution: float
-    title: str = ""
-    details: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def source(self) -> str:
-        """Title of the document, or its id."""
-        return self.title or self.document
-
-
-@dataclass(frozen=True)
-class TopicShare:
-    """A topic as evidence: words that name it, the most telling first, and what it adds."""
-
-    words: tuple[str, ...]
-    contribution: float
-
-    def name(self, count: int = 3) -> str:
-        """Return the first words of the topic, such as `tax, income, rate`."""
-        return ", ".join(self.words[:count]) or "unnamed topic"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Word:
-    """A distinct word of a text, as it is written first.
-
-    Attributes:
-        contribution: Amount of the score that depends on it; the amounts of both texts sum to the
-            score. None where the model cannot be split by words.
-        known: Whether the corpus has it.
-        stop_word: Whether it carries no meaning.
-        matched: Whether the other text has a word that matches it.
-    """
-
-    text: str
-    contribution: float | None = None
-    known: bool = True
-    stop_word: bool = False
-    matched: bool = False
-    mark: Mark | None = None
-
-
-@dataclass(frozen=True)
-class WordMatch:
-    """Two aligned words as they are written, and what they add to the score.
-
-    The degree of the match is in [0, 1], and 1 for forms of one word.
-    """
-
-    word1: str
-    word2: str
-    match: float
-    contribution: float
-
-    def __str__(self) -> str:
-        """Return `tax`, or `boat ~ ship` where the words differ."""
-        same = self.word1.lower() == self.word2.lower()
-        return self.word1 if same else f"{self.word1} ~ {self.word2}"
-
-
-_Share = TypeVar("_Share", ContextShare, TopicShare)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
-    """A named part of a similarity: what it adds, and the evidence that it adds it.
-
-    A component yields them (`firth.scorer.components.Component`). A part needs a name and a
-    contribution; the rest is evidence that explanations list. Parts of one name in several
-    components become one part of the score.
-
-    Attributes:
-        cells: What each stem of the first text (row) adds with each of the second, (n, m), in the
-            order of `WordSpace.stems`. The contribution is their sum. None where it cannot be split
-            by words.
-        matches: Degree to which stems match, (n, m), in [0, 1], or None.
-        topics, contexts: Topics and corpus sentences that carry a share of the contribution.
-    """
-
-    name: str
-    contribution: float
-    cells: Floats | None = None
-    matches: Floats | None = None
-    topics: tuple[TopicShare, ...] = ()
-    contexts: tuple[ContextShare, ...] = ()
-
-    def times(self, weight: float) -> "Part":
-        """Return the part of a similarity that has this weight in a score."""
-        return replace(
-            self,
-            contribution=weight * self.contribution,
-            cells=None if self.cells is None else weight * self.cells,
-            topics=_scaled(self.topics, weight),
-            contexts=_scaled(self.contexts, weight),
-        )
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A part of a score: what it adds, and how much of that, `rest`, is not listed as evidence."""
-
-    contribution: float
-    rest: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the decomposition. The rows of an explanation sum to its score.
-
-    The label is aligned words, words of a topic, or the rest of a part. `notes` are evidence, and
-    `match` is the number of a word match, from 1.
-    """
-
-    part: str
-    label: str
-    contribution: float
-    notes: tuple[str, ...] = ()
-    match: int | None = None
+_PARTS = {
+    "words": "Aligned words",
+    "topics": "Shared subject",
+    "contexts": "Contexts",
+    "equal": "Equal texts",
+}
+_RESEMBLED = "Sentences of the corpus that both resemble:"
+_SHOWN = 3
+_STRONGEST = 0.6
+"""Opacity of the background of the word with the largest contribution."""
+_LABEL = 34
+_SMALL, _SHARE = 0.01, 0.03
+"""Evidence below these amounts, of a score and as a share of it, is left out of sentences."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -203,16 +82,16 @@ class Explanation:
 
     def __str__(self) -> str:
         """Return both texts, the explanation in sentences, and the rows."""
-        return render.lines(self)
+        return _lines(self)
 
     def _repr_html_(self) -> str:
         """Return an article for a notebook."""
-        return render.notebook(render.html([self]))
+        return notebook(explanations_html([self]))
 
     @property
     def text(self) -> str:
         """The explanation in plain sentences."""
-        return render.sentences(self)
+        return _sentences(self)
 
     @property
     def equation(self) -> str:
@@ -277,8 +156,8 @@ class Explanation:
         return {**asdict(self), **derived, "rows": rows}
 
     def save(self, path: str | Path, force: bool = False) -> Path:
-        """Write the explanation to a file; errors as of `render.save`."""
-        return render.save([self], Path(path), force)
+        """Write the explanation to a file; errors as of `save_explanations`."""
+        return save_explanations([self], Path(path), force)
 
     def _evidence(self, part: str) -> Sequence[TopicShare | WordMatch | ContextShare]:
         listed: dict[str, Sequence[TopicShare | WordMatch | ContextShare]] = {
@@ -307,37 +186,138 @@ class Explanation:
         return one, two
 
 
-def parts_of(
-    score: float, listed: Mapping[str, tuple[float, Sequence[float]]], *, equal: bool = False
-) -> dict[str, Amount]:
-    """Return parts that sum to a score.
+# --- Text --------------------------------------------------------------------------------------
 
-    Args:
-        score: The score.
-        listed: Name of a part → its contribution, and those of its listed evidence.
-        equal: Whether the texts are equal. What their evidence lacks is then the part `equal`.
 
-    Raises:
-        RuntimeError: The contributions of different texts do not sum to the score. Rounding errors
-            go into the first part.
+def _sentences(explanation: Explanation) -> str:
+    """Return an explanation in plain sentences."""
+    e = explanation
+    said = [f"Similarity {e.score:.2f}."]
+    if e.knowledge != "both":
+        said.append(_without_knowledge(e))
+    if e.knowledge != "none":
+        least = _SHARE * abs(e.score)
+        matches = [each for each in e.word_matches if each.contribution >= least][:4]
+        if matches:
+            listed = ", ".join(f"{each} ({each.contribution:.2f})" for each in matches)
+            said.append(f"Aligned words: {listed}.")
+        if topics := [each for each in e.topics if each.contribution >= max(_SMALL, least)][:2]:
+            listed = "; ".join(f"{each.name()} ({each.contribution:.2f})" for each in topics)
+            said.append(f"Shared topics: {listed}.")
+        said += [
+            f"Only in sentence {side}: {', '.join(left)}."
+            for side, left in enumerate(e.unmatched, start=1)
+            if left
+        ]
+    if cautions := e.cautions:
+        said.append(f"Caution: {'; '.join(cautions)}.")
+    return " ".join(said)
+
+
+def resembled(e: Explanation) -> tuple[ContextShare, ...]:
+    """Return the corpus sentences that are shown as resembling both texts."""
+    return () if "contexts" in e.parts or e.knowledge == "none" else e.contexts[:_SHOWN]
+
+
+def _without_knowledge(e: Explanation) -> str:
+    unknown = f" ({', '.join(e.unknown[:5])})" if e.unknown else ""
+    if e.text1 == e.text2:
+        return "The texts are equal."
+    if e.knowledge == "spelling":
+        return f"The corpus knows little of these texts{unknown}: the score compares spelling."
+    return f"A text has no content word that the corpus knows{unknown}: the score says nothing."
+
+
+def _lines(explanation: Explanation) -> str:
+    """Return an explanation as lines of text: both texts, the sentences, and one line per row."""
+    e = explanation
+    shown = [f"1: {e.text1}", f"2: {e.text2}", "", e.text]
+    if resembled(e):
+        shown += ["", _RESEMBLED, *(f"  {each.text} ({each.source})" for each in resembled(e))]
+    shown += ["", e.equation]
+    by_part: dict[str, list[Row]] = {}
+    for row in e.rows:
+        by_part.setdefault(row.part, []).append(row)
+    for name, rows in by_part.items():
+        whole = math.fsum(row.contribution for row in rows)
+        shown += ["", f"{_PARTS.get(name, name):<{_LABEL + 4}}{whole:+.3f}"]
+        for row in rows:
+            percent = f"{100 * row.contribution / e.score:7.0f} %" if abs(e.score) > _SMALL else ""
+            label = row.label if len(row.label) <= _LABEL else f"{row.label[: _LABEL - 1]}…"
+            shown.append(f"  {label:<{_LABEL + 2}}{row.contribution:+.3f}{percent}")
+            shown += [f"      {note}" for note in row.notes[:2]]
+    return wrapped(escaped("\n".join(shown)))
+
+
+# --- HTML ---------------------------------------------------------------------------------------
+
+
+@cache
+def _template() -> Any:
+    return template(file("explanation.html"))
+
+
+def explanations_html(explanations: Sequence[Explanation], title: str | None = None) -> str:
+    """Return explanations as a page with a title, which needs no other file.
+
+    Without a title they are articles for a page that has the style sheet `style()`.
     """
-    missing = score - math.fsum(contribution for contribution, _ in listed.values())
-    if not equal and abs(missing) > _UNEXPLAINED:
-        amounts = ", ".join(f"{name} {amount:.6f}" for name, (amount, _) in listed.items())
-        raise RuntimeError(
-            f"{missing:+.6f} of the score {score:.6f} is not explained; the evidence is {amounts}. "
-            "A component yields parts that sum to its similarity"
-        )
-    is_rounding = abs(missing) <= (ROUNDING if equal else _UNEXPLAINED)
-    parts: dict[str, Amount] = {}
-    for name, (contribution, evidence) in listed.items():
-        if not parts and is_rounding:
-            contribution += missing
-        parts[name] = Amount(contribution, contribution - math.fsum(evidence))
-    if not is_rounding:
-        parts[EQUAL] = Amount(missing, missing)
-    return parts
+    text: str = _template().render(
+        explanations=explanations,
+        title=title,
+        style=style(),
+        titles=_PARTS,
+        pieces=_pieces,
+        resembled=resembled,
+        resembled_title=_RESEMBLED,
+    )
+    return text
 
 
-def _scaled(items: tuple[_Share, ...], weight: float) -> tuple[_Share, ...]:
-    return tuple(replace(item, contribution=weight * item.contribution) for item in items)
+def _pieces(e: Explanation, side: int) -> list[tuple[str, Word | None, str, float]]:
+    """Cut a text into pieces: text, word or None, numbers of word matches, opacity behind it."""
+    text, words = (e.text1, e.words1) if side == 0 else (e.text2, e.words2)
+    known = {_plain(word.text): word for word in words}
+    largest = max((abs(w.contribution or 0.0) for w in (*e.words1, *e.words2)), default=0.0)
+    numbers: dict[str, list[str]] = {}
+    for number, match in enumerate(e.word_matches, start=1):
+        numbers.setdefault(_plain((match.word1, match.word2)[side]), []).append(str(number))
+    pieces: list[tuple[str, Word | None, str, float]] = []
+    last = 0
+    for start, end in spans(text):
+        if _plain(text[start : end + 2]).endswith("n't"):  # `spans` sees two words
+            end += 2
+        word = known.get(_plain(text[start:end]))
+        if word is not None and start >= last:  # pairs of characters overlap
+            strength = _STRONGEST * abs(word.contribution or 0.0) / largest if largest else 0.0
+            matches = ",".join(numbers.get(_plain(word.text), ()))
+            pieces.append((text[last:start], None, "", 0.0))
+            pieces.append((text[start:end], word, matches, strength))
+            last = end
+    return [*pieces, (text[last:], None, "", 0.0)]
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("\u2019", "'")
+
+
+# --- Files -------------------------------------------------------------------------------------
+
+
+def save_explanations(explanations: Sequence[Explanation], path: Path, force: bool = False) -> Path:
+    """Write explanations to a file; its extension (.html, .json or .txt) chooses the form."""
+    match path.suffix.lower():
+        case ".html" | ".htm":
+            text = explanations_html(explanations, "Explanations")
+        case ".json":
+            values = [each.as_dict() for each in explanations]
+            text = json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
+        case ".txt":
+            text = "\n\n\n".join(map(_lines, explanations)) + "\n"
+        case other:
+            raise InputError(
+                f"{path}: got the extension {other!r}; expected .html, .json or .txt, "
+                "which chooses the form of the explanation"
+            )
+    write_file(path, text, force)
+    return path

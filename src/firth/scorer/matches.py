@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.words import WordSpace
-from firth.scorer.explanation import Knowledge, Word, WordMatch
+from firth.scorer.parts import Knowledge, Word, WordMatch
 from firth.text.marks import Mark, marks_of, negations_of
 from firth.text.stems import is_letter, spelling_cosines, stop_words
 from firth.text.types import Floats

@@ -28,9 +28,10 @@ from firth.scorer.components import (
     SummedWords,
 )
 from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
-from firth.scorer.explanation import TOPICS, Explanation, Part, parts_of
-from firth.scorer.explanation import WORDS as WORDS_PART
+from firth.scorer.explanation import Explanation
 from firth.scorer.matches import WordReader
+from firth.scorer.parts import TOPICS, Part, parts_of
+from firth.scorer.parts import WORDS as WORDS_PART
 from firth.text.types import Floats, TextPair, checked
 from firth.text.words import UNKNOWN
 

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from firth import __version__
 from firth.model import Model
-from firth.scorer import render
+from firth.scorer.render import style
 from firth.serve import schemas
 from firth.serve.endpoints import ENDPOINTS, Endpoint, Manner
 from firth.serve.guard import LOCAL, Guard
@@ -242,7 +242,7 @@ async def _index(_: Request) -> Response:
 
 
 async def _style(_: Request) -> Response:
-    return Response(render.style(), media_type="text/css")
+    return Response(style(), media_type="text/css")
 
 
 # --- Metrics and description -------------------------------------------------------------------

@@ -20,7 +20,7 @@ from firth.pipeline.built import (
 )
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
-from firth.scorer import render
+from firth.scorer.explanation import explanations_html
 from firth.serve import schemas
 from firth.serve.worker import Problem
 from firth.text.differences import differences as find_differences
@@ -76,7 +76,7 @@ def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
     """Explain a score, as values and as HTML for the style sheet of the web app."""
     _bound([(request.text1, request.text2)])
     explanation = model.explain(request.text1, request.text2).top(request.top)
-    return {**explanation.as_dict(), "html": render.html([explanation])}
+    return {**explanation.as_dict(), "html": explanations_html([explanation])}
 
 
 def search(model: Model, request: schemas.SearchRequest) -> Plain:
