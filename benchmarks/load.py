@@ -4,8 +4,9 @@ usage: python benchmarks/load.py RUN
        python benchmarks/load.py RUN --minutes 10
 
 The clients are other processes on the same machine. An ordinary client asks, in turn, what the web
-app and a program ask, of texts of the run. A hostile one has another address. The second command measures a
-mixed load, with ordinary clients, heavy and long work, and a process that adds and removes documents.
+app and a program ask, of texts of the run. A hostile one has another address. The second command
+measures a mixed load: ordinary clients, heavy and long work, and a process that adds and removes
+documents.
 """
 
 import argparse
