@@ -1,4 +1,4 @@
-"""Load that a service carries: throughput, latency beside hostile clients, memory over ten minutes.
+"""Load that a service carries: throughput, latency next to hostile clients, memory over ten minutes.
 
 usage: python benchmarks/load.py RUN
        python benchmarks/load.py RUN --minutes 10
@@ -277,7 +277,7 @@ def throughput(address: str, requests: Sequence[Request], **given: Any) -> None:
         hostile.kill()
         hostile.join()
     rows["nobody, at the end"] = summary(measured(address, requests, 1, SECONDS, PAUSE))
-    record("load-hostile", ["beside", *columns[2:]], rows, **given)
+    record("load-hostile", ["next to", *columns[2:]], rows, **given)
 
 
 def endurance(
