@@ -1,10 +1,12 @@
-"""Load that a service carries: throughput, latency beside hostile clients, memory over ten minutes.
+"""Load that a service carries: throughput, latency next to hostile clients, memory over ten minutes.
 
-usage: python benchmarks/load.py RUN [--minutes 10]
+usage: python benchmarks/load.py RUN
+       python benchmarks/load.py RUN --minutes 10
 
 The clients are other processes on the same machine. An ordinary client asks, in turn, what the web
-app and a program ask, of texts of the run. A hostile one has another address. A minute of the
-mixed load has ordinary clients, heavy and long work, and a process that adds and removes documents.
+app and a program ask, of texts of the run. A hostile one has another address. The second command
+measures a mixed load: ordinary clients, heavy and long work, and a process that adds and removes
+documents.
 """
 
 import argparse
@@ -258,54 +260,67 @@ def memory(process: int) -> int:
     return own + sum(memory(int(child)) for child in children)
 
 
+def throughput(address: str, requests: Sequence[Request], **given: Any) -> None:
+    """Measure so many ordinary clients at once, and each kind of hostile client beside one."""
+    rows: dict[str, list[Cell]] = {}
+    for clients in CLIENTS:
+        taken = measured(address, requests, clients, SECONDS)
+        spent = sum(seconds for seconds, _ in taken) / clients
+        rows[f"{clients} clients"] = [round(len(taken) / spent), *summary(taken)]
+    columns = ["", "requests a second", "p50, ms", "p95, ms", "p99, ms", "sent away, %"]
+    record("load", columns, rows, **given)
+    rows = {"nobody": summary(measured(address, requests, 1, SECONDS, PAUSE))}
+    for name, (target, request, connections) in KINDS.items():
+        hostile = started(target, address, request, connections)
+        time.sleep(2)
+        rows[name] = summary(measured(address, requests, 1, SECONDS, PAUSE))
+        hostile.kill()
+        hostile.join()
+    rows["nobody, at the end"] = summary(measured(address, requests, 1, SECONDS, PAUSE))
+    record("load-hostile", ["next to", *columns[2:]], rows, **given)
+
+
+def endurance(
+    address: str, requests: Sequence[Request], process: int, run: Path, minutes: int, **given: Any
+) -> None:
+    """Measure the memory of a service during a mixed load."""
+    busy = [
+        started(change, str(run)),
+        started(repeat, address, KINDS["16 heavy explanations"][1], 1),
+        started(repeat, address, KINDS["2 of all duplicates"][1], 1),
+    ]
+    rows: dict[str, list[Cell]] = {}
+    for minute in range(1, minutes + 1):
+        taken = measured(address, requests, 8, 54)
+        p50, p95, _, away = summary(taken)
+        rows[f"minute {minute}"] = [memory(process), len(taken), p50, p95, away]
+    for each in busy:
+        each.kill()
+        each.join()
+    columns = ["", "MiB", "requests", "p50, ms", "p95, ms", "sent away, %"]
+    record("load-memory", columns, rows, **given)
+
+
 def main() -> None:
     """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--minutes", type=int, default=10)
-    given = parser.parse_args()
-    command = "python benchmarks/load.py RUN"
+    parser.add_argument("--minutes", type=int, default=0)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(copytree(given.run, Path(folder) / "run"))
+        run = Path(copytree(asked.run, Path(folder) / "run"))
         corpus = Corpus.open(run, "all")
         ids = corpus.document_ids()[:100]
         requests = ordinary(corpus.texts(corpus.usual_sentences()[:100]), ids)
-        data = f"{given.run.name}: {corpus.n_documents:,} documents, {len(corpus):,} sentences"
+        data = f"{asked.run.name}: {corpus.n_documents:,} documents, {len(corpus):,} sentences"
+        command = "python benchmarks/load.py RUN"
         with service(run) as (address, process):
-            rows: dict[str, list[Cell]] = {}
-            for clients in CLIENTS:
-                taken = measured(address, requests, clients, SECONDS)
-                spent = sum(seconds for seconds, _ in taken) / clients
-                rows[f"{clients} clients"] = [round(len(taken) / spent), *summary(taken)]
-            columns = ["", "requests a second", "p50, ms", "p95, ms", "p99, ms", "sent away, %"]
-            record("load", columns, rows, command=command, data=data, seed=SEED)
-            rows = {"nobody": summary(measured(address, requests, 1, SECONDS, PAUSE))}
-            for name, (target, request, connections) in KINDS.items():
-                hostile = started(target, address, request, connections)
-                time.sleep(2)
-                rows[name] = summary(measured(address, requests, 1, SECONDS, PAUSE))
-                hostile.kill()
-                hostile.join()
-                print(name, rows[name], flush=True)
-            columns = ["beside", *columns[2:]]
-            record("load-hostile", columns, rows, command=command, data=data, seed=SEED)
-        with service(run) as (address, process):
-            busy = [
-                started(change, str(run)),
-                started(repeat, address, KINDS["16 heavy explanations"][1], 1),
-                started(repeat, address, KINDS["2 of all duplicates"][1], 1),
-            ]
-            rows = {}
-            for minute in range(1, given.minutes + 1):
-                taken = measured(address, requests, 8, 54)
-                rows[f"minute {minute}"] = [memory(process), len(taken), *summary(taken)]
-                print(minute, rows[f"minute {minute}"], flush=True)
-            for each in busy:
-                each.kill()
-                each.join()
-            columns = ["", "MiB", "requests", *columns[1:]]
-            rows = {name: row[:-2] + row[-1:] for name, row in rows.items()}
-            record("load-memory", [*columns[:-2], columns[-1]], rows, command=command, data=data)
+            if asked.minutes:
+                command += f" --minutes {asked.minutes}"
+                given = {"command": command, "data": data, "seed": SEED}
+                endurance(address, requests, process, run, asked.minutes, **given)
+            else:
+                throughput(address, requests, command=command, data=data, seed=SEED)
 
 
 if __name__ == "__main__":
