@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.search.conftest import build_encoder, documents
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
@@ -18,6 +19,7 @@ from firth.search import calibrate
 from firth.search.calibrate import build_calibration, fit_matches
 from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
 from firth.search.index import INDEX
+from firth.search.search import Search
 from firth.text.types import Ints, Singles, unit
 
 Make = Callable[..., Run]
@@ -196,6 +198,27 @@ def test_no_byte_depends_on_the_number_of_threads(make: Make) -> None:
         digests.append(result.stdout)
         rmtree(run.path / "calibration")
     assert digests[0] == digests[1] != ""
+
+
+def blas_threads() -> set[int]:
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_every_score_is_a_sum_of_one_thread(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of small matrices are equal anyway; those of an encoder's vectors are not."""
+    seen, evidence = list[set[int]](), Search.first_evidence
+
+    def first_evidence(*given: object, **named: object) -> float:
+        seen.append(blas_threads())
+        return evidence(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Search, "first_evidence", first_evidence)
+    run = make(documents())
+    with threadpool_limits(2, "blas"):
+        assert blas_threads() == {2}, "the premise"
+        build_calibration(run)
+    assert seen
+    assert {count for counts in seen for count in counts} == {1}
 
 
 def test_scripts_are_those_of_enough_letters() -> None:
