@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("model", help="folder, GGUF file or hub name; - takes stored scores alone")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--shards", type=Path, default=Path("direct-shards"))
-    parser.add_argument("--pairs", type=int, default=700, help="of each set, at most")
+    parser.add_argument("--pairs", type=int, default=200, help="of each set, at most")
     given = parser.parse_args()
     given.shards.mkdir(parents=True, exist_ok=True)
     direct = None if given.model == "-" else opened(given.model)
