@@ -153,7 +153,7 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert result.threshold == UNMEASURED
     assert any("no calibration" in line for line in result.notes)
     assert result.false_share is None
-    null = MatchNull(location=-0.75, scale=0.05, growth=0.05, texts=120, drawn=120)
+    null = MatchNull(seconds=(-0.8,) * 120, gap=0.05, texts=120)
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
     loose, strict = duplicates(run, false_share=0.9), duplicates(run, false_share=0.2)
     assert loose.threshold <= strict.threshold

@@ -26,8 +26,9 @@ from firth.text.types import Floats, Ints, Singles
 
 QUESTIONS, WORDS = 300, 25
 """Questions that are asked, and the most words of each."""
-SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 8
-"""Texts whose best match is looked for, texts among which, and groups of their documents."""
+SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 32
+"""Texts whose best match is looked for, texts among which, and groups of their documents at most.
+In one of so many pairs the best and the second best are of one group, and the third counts."""
 _ROWS = 256
 _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 
@@ -38,7 +39,6 @@ def fit_matches(
     seed: int,
     others: tuple[Singles, Ints] | None = None,
     texts: int | None = None,
-    groups: int = GROUPS,
 ) -> MatchNull | None:
     """Fit the null of matches to plain arrays; None where too little is known.
 
@@ -48,7 +48,6 @@ def fit_matches(
         seed: Of the sample and the groups.
         others: Vectors and owners among which matches are looked for; by default the same ones.
         texts: Number of the others where those that are given are a sample.
-        groups: Parts of the documents whose best are looked at apart.
     """
     rng = np.random.default_rng(derive_seed(seed, "matches"))
     known = np.flatnonzero(vectors.any(axis=1))
@@ -58,6 +57,7 @@ def fit_matches(
     if len(documents) < FEWEST:
         return None
     # Groups of as many documents each, in random order.
+    groups = min(GROUPS, len(documents))
     group = rng.permutation(np.arange(len(documents)) % groups)[of]
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(groups))

@@ -1,14 +1,16 @@
 """Calibration: how high the best of all scores is where nothing here says the same, or answers.
 
-The best of thousands of scores is always high. A match is therefore compared with the best matches
-of sentences in documents that have nothing to do with them, and a hit with the first hits of
+The best of thousands of scores is always high. A match is therefore compared with what the best of
+sentences without a counterpart would be, as their second best tells, and a hit with the first hits of
 questions whose own document is hidden. Both are drawn when a run is built
 (`firth.search.calibrate`), from vectors and their owners alone, so that any encoder has them.
 """
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,9 @@ from firth.run.files import read_arrays, read_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.search.index import INDEX
-from firth.text.types import Floats, Singles
+from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 5)
+CALIBRATION = Stage("calibration", 6)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
@@ -42,33 +44,34 @@ UNKNOWN = (
     f"Nothing is known of false matches: that takes {FEWEST} documents, or texts, with vectors "
     "that differ."
 )
-_LOW, _HIGH, _FAR = 0.5, 0.95, 2.0
-"""Quantiles between which the values of groups are fitted. Above, true matches may be; below, the
-tail has other causes."""
+_AHEAD = 2.5
+"""Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
+_LEAST_GAP = 1e-6
+_HIGHEST, _ROUNDS = 4, 5
+_FEW = 0.1
+"""Share of texts without a counterpart below which the others are looked at."""
 
 
 @dataclass(frozen=True)
 class MatchNull:
     """The distribution of the best cosine of a text without a counterpart among other texts.
 
-    The angle of the best of many falls as a Gumbel distribution does, and moves by `growth` with
-    the logarithm of their number (Gumbel 1958). It is fitted to the best of each of a few groups
-    of documents, so that a true match spoils one group, and only between two quantiles, so that
-    it spoils nothing where they are few. The tail beyond is that of the distribution: rates
-    of less than one in a thousand are guesses.
+    A text whose best is far ahead of the second has a counterpart, and is left out. That of the others
+    is what the second best and a gap tell: gaps are exponential, and twice that from the
+    second to the third (Rényi 1953: where tails are exponential, j times the gap after the j-th
+    highest has one distribution for all j, and does not depend on the next). So the chance is a mean
+    over texts. Where hardly a text is left, all have a counterpart, and it is set aside. Of e
+    times as many texts all are a gap nearer (Gumbel 1958).
 
     Attributes:
-        location, scale: Of the negative angle, in radians, to the best of `texts` others.
-        growth: By how much the location rises where the others are e times as many.
+        seconds: Ascending negative angles, in radians, of the second best of each text, (n,).
+        gap: Mean by which the best is nearer.
         texts: Number of the others.
-        drawn: Texts whose best was looked at.
     """
 
-    location: float
-    scale: float
-    growth: float
+    seconds: tuple[float, ...]
+    gap: float
     texts: int
-    drawn: int
 
     @classmethod
     def fit(cls, best: Singles, texts: int) -> "MatchNull | None":
@@ -77,20 +80,32 @@ class MatchNull:
         Values of -1 are of groups that have no others. `texts` is the number of all others. None:
         too few values differ.
         """
-        angles = -np.arccos(np.clip(best.astype(np.float64), -1.0, 1.0))
-        there = best > -1
-        if best.shape[0] < FEWEST or len(np.unique(best[there])) < FEWEST:
+        if len(best) < FEWEST or best.shape[1] < _HIGHEST:
             return None
-        n, groups = best.shape
-        sizes = [size for size in (1, 2, 4) if size <= groups // 2] or [1]
-        middles = []
-        for size in sizes:
-            merged = angles[:, : groups // size * size].reshape(n, -1, size).max(axis=2)
-            middles.append(float(np.median(merged[merged > -np.pi])))
-        growth = float(np.polyfit(np.log(sizes), middles, 1)[0]) if len(sizes) > 1 else 0.0
-        growth = max(growth, 0.0)
-        location, scale = _fit_gumbel(angles[there])
-        return cls(location + growth * float(np.log(groups)), scale, growth, texts, n)
+        highest = -np.sort(-best.astype(np.float64), axis=1)[:, :_HIGHEST]
+        highest = highest[highest[:, -1] > -1]
+        if len(np.unique(highest)) < FEWEST:
+            return None
+        angles = -np.arccos(np.clip(highest, -1.0, 1.0))
+        # 1 for a text with a counterpart, which is set aside.
+        ahead = np.zeros(len(angles), np.int64)
+        for _ in range(_ROUNDS):
+            ahead = (angles[:, 0] - angles[:, 1] > _AHEAD * _gap(angles, ahead)).astype(np.int64)
+        alone = ahead == 0
+        kept = alone if alone.mean() >= _FEW else ~alone
+        seconds = np.sort(angles[kept, 1 + ahead[kept]]).round(6)
+        return cls(tuple(seconds.tolist()), _gap(angles[kept], ahead[kept]), texts)
+
+    @property
+    def drawn(self) -> int:
+        """Texts whose second best is known."""
+        return len(self.seconds)
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """For each second best, the sum of exp(-(it - each lower one) / gap)."""
+        lower = np.exp(-np.diff(self.seconds, prepend=self.seconds[0]) / self.gap)
+        return np.array([*accumulate(lower, lambda total, less: total * less + 1.0)])
 
     def chance(self, cosines: npt.ArrayLike, texts: int | None = None) -> Floats:
         """Return how often a text without a counterpart has a best match this near, in [0, 1].
@@ -100,8 +115,12 @@ class MatchNull:
             texts: Number of the others; by default that of the fit.
         """
         angles = -np.arccos(np.clip(np.asarray(cosines, np.float64), -1.0, 1.0))
-        place = np.clip((angles - self._location(texts)) / self.scale, -50.0, 500.0)
-        chance: Floats = -np.expm1(-np.exp(-place))
+        angles = angles - self._moved(texts)
+        lower = np.searchsorted(self.seconds, angles)
+        last = np.maximum(lower, 1) - 1
+        ahead = np.maximum(angles - np.array(self.seconds)[last], 0.0)
+        beyond = np.where(lower > 0, self._sums[last] * np.exp(-ahead / self.gap), 0.0)
+        chance: Floats = (self.drawn - lower + beyond) / self.drawn
         return chance
 
     def threshold(self, rate: float, texts: int | None = None) -> float:
@@ -109,43 +128,27 @@ class MatchNull:
 
         It is at most 1. Where a cosine of 1 has a higher chance, no threshold has the rate.
         """
-        angle = self._location(texts) - self.scale * np.log(-np.log1p(-rate))
+        above = self.drawn - np.arange(1, self.drawn + 1)
+        # The last second best whose chance is still higher.
+        at = int(np.flatnonzero(above + self._sums >= rate * self.drawn)[-1])
+        over = np.log(self._sums[at] / (rate * self.drawn - above[at]))
+        angle = self.seconds[at] + self.gap * float(over) + self._moved(texts)
         return float(np.cos(min(angle, 0.0)))
 
     def among(self, texts: int) -> "MatchNull":
         """Return the null of the best of so many others."""
-        return replace(self, location=self._location(texts), texts=texts)
+        seconds = tuple((np.array(self.seconds) + self._moved(texts)).tolist())
+        return replace(self, seconds=seconds, texts=texts)
 
-    def _location(self, texts: int | None) -> float:
-        more = 0.0 if texts is None else np.log(max(texts, 1) / self.texts)
-        return self.location + self.growth * float(more)
+    def _moved(self, texts: int | None) -> float:
+        return 0.0 if texts is None else self.gap * float(np.log(max(texts, 1) / self.texts))
 
 
-def _fit_gumbel(values: Floats) -> tuple[float, float]:
-    """Return location and scale of a Gumbel distribution, from the middle of a sample.
-
-    The likelihood is that of values between two quantiles; of those below only the number counts,
-    and of those above nothing.
-    """
-    from scipy.optimize import minimize
-
-    low, high = np.quantile(values, (_LOW, _HIGH))
-    inner = values[(values >= low) & (values <= high)]
-    below = int((values < low).sum())
-    spread = max(float(high - low) / 3, 1e-6)
-    start, unit = float(np.median(values)), spread
-
-    def loss(given: Floats) -> float:
-        if np.abs(given).max() > _FAR:  # The ends alone would be fitted by a line.
-            return np.inf
-        location, scale = start + unit * given[0], unit * float(np.exp(given[1]))
-        z, ends = (inner - location) / scale, (np.array([low, high]) - location) / scale
-        log_low, log_high = -np.exp(np.minimum(-ends, 700.0))
-        density = -z - np.exp(np.minimum(-z, 700.0)) - np.log(scale)
-        return float((len(inner) + below) * log_high - density.sum() - below * log_low)
-
-    found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-5})
-    return start + unit * float(found.x[0]), unit * float(np.exp(found.x[1]))
+def _gap(angles: Floats, ahead: Ints) -> float:
+    """Return twice the mean gap from the second to the third of each row, past those set aside."""
+    rows = np.arange(len(angles))
+    gaps = angles[rows, 1 + ahead] - angles[rows, 2 + ahead]
+    return max(2 * float(gaps.mean()), _LEAST_GAP)
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,8 @@ class Calibration:
         folder = Run.open(run).folder(CALIBRATION)
         answers, _ = read_arrays(folder / SCORES)
         stored = read_json(folder / NULL)
-        matches = MatchNull(**stored["matches"]) if stored["matches"] else None
+        known = stored["matches"]
+        matches = MatchNull(**{**known, "seconds": tuple(known["seconds"])}) if known else None
         return cls(matches, answers, frozenset(stored["scripts"]))
 
     @classmethod
@@ -279,7 +283,9 @@ class Calibration:
         """Return thresholds for rates of false matches, and counts, as plain values for JSON."""
         return {
             "thresholds": self.thresholds(),
-            "matches": asdict(self.matches) if self.matches else None,
+            "matches": self.matches and {
+                name: getattr(self.matches, name) for name in ("gap", "texts", "drawn")
+            },
             "questions": {unit: len(evidence) for unit, evidence in self.answers.items()},
             "note": UNKNOWN if self.matches is None else "",
         }
