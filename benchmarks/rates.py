@@ -1,20 +1,21 @@
 """Rates: claimed against measured, where no text that is asked has a counterpart.
 
-usage: python benchmarks/rates.py --data-dir DIR --work DIR [--encoder NAME ...] [--corpus NAME ...]
+usage: python benchmarks/rates.py --data-dir DIR --work DIR [--encoder NAMES] [--corpus NAMES]
 
-`--data-dir` has the folders corpora and languages. Documents of a corpus are drawn, and halved. Each
-half is asked in the other, so that every document is taken out once. A share of the texts of the
-half that is searched, or of the half that is asked, comes once more as a copy without a fifth of
-its words; in OneStop as articles at the elementary level. A text that is asked and is not copied
-has no counterpart. Texts that share most pairs of words with another document are left out.
+`--data-dir` has the folders corpora and languages. Documents of a corpus are drawn, and halved.
+Each half is asked in the other, so that every document is taken out once. A fifth, or a twentieth,
+of the documents of one side comes once more, each text without a fifth of its words; in OneStop as
+articles at the elementary level. Texts that share most pairs of words with another document are
+left out. The null is fitted to the half that is searched, with its copies (taken out), or to both
+lists, where the copies are among the texts that are asked (lists).
 
-Vectors and results stay in `--work`, and are used again.
+Vectors and results stay in `--work`, and are used again. The tables have all that is there.
 """
 
 import argparse
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,22 @@ import numpy as np
 import numpy.typing as npt
 
 from figures import Cell, record
-from firth.encoders.kinds import open_encoder
 from firth.plain import encoded
 from firth.run.console import set_quiet
 from firth.run.executor import Local
 from firth.search.calibrate import fit_matches
-from firth.search.calibration import Calibration
-from firth.search.match import Texts, fit_lists
+from firth.search.calibration import Calibration, MatchNull
+from firth.search.match import fit_lists
 from firth.text.near import WordTable
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints, Singles, unit
 
-CHOOSE = {"wiki_en_2021": "en", "news_onestop": "en", "captions_coco_val2017": "en", "deu_10kgnad_test": "de"}
+CHOOSE = {
+    "wiki_en_2021": "en",
+    "news_onestop": "en",
+    "captions_coco_val2017": "en",
+    "deu_10kgnad_test": "de",
+}
 CONFIRM = {
     "mixed_gum": "en",
     "science_plos": "en",
@@ -44,11 +49,19 @@ CONFIRM = {
     "fra_masakhanews": "fr",
     "hin_ltrc_literature": "hi",
 }
-"""Corpora on which the null was chosen, and those that took no part in that, with their languages."""
+"""Corpora on which the null was chosen, those that took no part in that, and their languages."""
 Booleans = npt.NDArray[np.bool_]
-ENCODERS = ("text alone", "use-multilingual", "all-MiniLM-L6-v2-int8", "multilingual-e5-small")
+ENCODERS = {
+    "text alone": 2_000,
+    "use-multilingual": 2_000,
+    "all-MiniLM-L6-v2": 2_000,
+    "multilingual-e5-small": 1_000,
+}
+"""Encoders, and how many texts each reads."""
 RATES, COPIED = (0.2, 0.1, 0.05, 0.02, 0.01), (0.0, 0.05, 0.2)
-TEXTS, PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 2_000, 20, 6, 60, 13
+PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 20, 6, 60, 13
+FOUND = 20
+"""Matches of a list below which its share of chance says nothing."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class Sample:
     language: str
 
 
-def sample(data: Path, corpus: str) -> Sample:
+def sample(data: Path, corpus: str, size: int) -> Sample:
     """Draw texts of a corpus, and copy those of a fifth of the documents of each half."""
     folder = data / ("languages/corpora" if corpus[3] == "_" else "corpora")
     language, rng = {**CHOOSE, **CONFIRM}[corpus], np.random.default_rng(SEED)
@@ -74,7 +87,7 @@ def sample(data: Path, corpus: str) -> Sample:
     for at in rng.permutation(len(rows)).tolist():
         drawn += [(text, len(chosen)) for text in usual(rows[at]["text"], language, rng)]
         chosen.append(rows[at])
-        if len(drawn) >= 1.1 * TEXTS:
+        if len(drawn) >= 1.1 * size:
             break
     # Texts that another document repeats have a counterpart that nobody made.
     table, owners = WordTable([[text for text, _ in drawn]], MIN_WORDS), np.array(drawn)[:, 1]
@@ -82,9 +95,11 @@ def sample(data: Path, corpus: str) -> Sample:
     apart = owners[near.left] != owners[near.right]
     lost = {*near.left[apart].tolist(), *near.right[apart].tolist()}
     lost |= {other for first, others in table.repeats().items() for other in (first, *others)}
-    kept = [row for at, row in enumerate(drawn) if at not in lost][:TEXTS]
+    kept = [row for at, row in enumerate(drawn) if at not in lost][:size]
     copies: list[tuple[str, int]] = []
-    for number in range(0, len(chosen), 5):  # Of five documents in a row, two or three are of a half.
+    for number in range(
+        0, len(chosen), 5
+    ):  # Of five documents in a row, two or three are of a half.
         level = levels.get(chosen[number]["id"].removesuffix("-adv") + "-ele")
         found = usual(level, language, rng) if level else []
         found = found or [worse(text, rng) for text, owner in kept if owner == number]
@@ -115,7 +130,7 @@ def worse(text: str, rng: np.random.Generator) -> str:
 def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
     """Return unit vectors of the texts, (n, d), kept in a file."""
     if not stored.is_file():
-        name = None if encoder == ENCODERS[0] else encoder
+        name = None if encoder == "text alone" else encoder
         (found,) = encoded([list(texts.texts)], name, texts.language, SEED, Local())
         np.save(stored.with_suffix(".part.npy"), unit(found).astype(np.float32))
         stored.with_suffix(".part.npy").rename(stored)
@@ -123,17 +138,191 @@ def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
     return vectors
 
 
-if __name__ == "__main__":
+def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
+    """Yield thresholds of each rule and the best of each text, by the way and share of copies."""
+    half = texts.owners % 2 ^ texts.owners // 20 % 2
+    every = {0.0: 1, 0.05: 20, 0.2: 5}
+    for copied in COPIED:
+        again = texts.copied & (texts.owners % every[copied] == 0) & (copied > 0)
+        for side in (0, 1):
+            held = np.flatnonzero((half == side) & (again | ~texts.copied))
+            asked, right = (np.flatnonzero((half == s) & ~texts.copied) for s in (1 - side, side))
+            left = np.concatenate([asked, np.flatnonzero((half == side) & again)])
+            # A copy is a document beside its source.
+            owners = (
+                texts.owners[held] + texts.owners.max() * texts.copied[held] + texts.copied[held]
+            )
+            null = fit_matches(vectors[held], owners, SEED)
+            lists = fit_lists(vectors[left], vectors[right], SEED)
+            best = nearest(vectors[asked], vectors[held])
+            across = vectors[held] @ vectors[held].T
+            across[owners[:, None] == owners] = -1.0
+            highest = across.max(axis=1)
+            false = texts.owners[held][across.argmax(axis=1)] != texts.owners[held]
+            rules = {
+                "firth": thresholds(null),
+                "Gumbel of quantiles": gumbel(highest),
+                "random pairs": np.quantile(across[across > -1], 1 - np.array(RATES)).tolist(),
+            }
+            shares = []
+            if null is not None:
+                known = Calibration(null)
+                for cut in (known.threshold_of_share(highest, 0.05), known.threshold(0.01)):
+                    found = highest >= cut
+                    expected = known.expected_false(highest, cut)
+                    shares.append([expected, int((found & false).sum()), int(found.sum())])
+            yield {
+                "way": "taken out",
+                "copied": copied,
+                "rules": rules,
+                "best": best,
+                "shares": shares,
+            }
+            best = nearest(vectors[asked], vectors[right])
+            rules = {"firth": thresholds(lists)}
+            yield {"way": "lists", "copied": copied, "rules": rules, "best": best, "shares": []}
+
+
+def thresholds(null: MatchNull | None) -> list[float] | None:
+    """Return the threshold of each rate."""
+    return null and [null.threshold(rate) for rate in RATES]
+
+
+def nearest(left: Singles, right: Singles) -> list[float]:
+    """Return the best cosine of each left vector, to four places."""
+    best: list[float] = (left @ right.T).max(axis=1).astype(float).round(4).tolist()
+    return best
+
+
+def gumbel(best: Singles) -> list[float]:
+    """Return thresholds by a Gumbel distribution fitted to the quantiles 0.1 to 0.8 of the best."""
+    at = np.linspace(0.1, 0.8, 25)
+    slope, start = np.polyfit(-np.log(-np.log(at)), np.quantile(best, at), 1)
+    return [float(start - slope * np.log(-np.log(1 - rate))) for rate in RATES]
+
+
+def measured(
+    found: Sequence[dict[str, Any]], rule: str, cut: Floats | None = None
+) -> Floats | None:
+    """Return the share of texts that reach each threshold of a rule, or a given one, over cells."""
+    reached, asked = np.zeros(len(RATES)), 0
+    for cell in found:
+        at = cell["rules"].get(rule) if cut is None else cut
+        if at is None:
+            return None
+        reached += (np.array(cell["best"])[:, None] >= np.array(at)).sum(axis=0)
+        asked += len(cell["best"])
+    share: Floats = reached / asked
+    return share
+
+
+def held_share(shares: Sequence[Floats]) -> list[Cell]:
+    """Return how many cells there are, and in how many percent the rate holds."""
+    ratio = np.array(shares) / np.array(RATES)
+    factor = np.array([2, 2, 2, 2, 3])
+    good = ((ratio <= factor) & (ratio >= 1 / factor)).mean(axis=0)
+    return [len(ratio), *(round(100 * float(value)) for value in good[1:])]
+
+
+def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
+    """Record the tables: by encoder, by rule, and the share of chance in lists."""
+    command = "python benchmarks/rates.py --data-dir DATA --work WORK"
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for (corpus, encoder), found in results.items():
+        for way in ("taken out", "lists"):
+            for copied in COPIED:
+                pair = [cell for cell in found if (cell["way"], cell["copied"]) == (way, copied)]
+                groups[f"{corpus}|{encoder}|{way}|{copied}"] = pair
+    rows: dict[str, list[Cell]] = {}
+    rules: dict[str, list[Cell]] = {}
+    lists: dict[str, list[Cell]] = {}
+    for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
+        mine = {name: pair for name, pair in groups.items() if name.split("|")[0] in corpora}
+        for encoder in ENCODERS:
+            own = [pair for name, pair in mine.items() if name.split("|")[1] == encoder]
+            shares = [share for pair in own if (share := measured(pair, "firth")) is not None]
+            if shares:
+                low, middle, high = np.quantile(100 * np.array(shares), (0.05, 0.5, 0.95), axis=0)
+                rows[f"{encoder}, {kind}"] = [
+                    f"{middle[i]:.1f} ({low[i]:.1f} to {high[i]:.1f})" for i in range(len(RATES))
+                ]
+        for rule in ("firth", "Gumbel of quantiles", "random pairs"):
+            for way in ("taken out", "lists"):
+                own = [pair for name, pair in mine.items() if f"|{way}|" in name]
+                shares = [share for pair in own if (share := measured(pair, rule)) is not None]
+                if shares:
+                    rules[f"{rule}, {way}, {kind}"] = held_share(shares)
+        fixed = []
+        for encoder in ENCODERS:
+            chose = [
+                cell["best"]
+                for name, pair in groups.items()
+                for cell in pair
+                if name.split("|")[0] in CHOOSE and name.endswith(f"{encoder}|taken out|0.0")
+            ]
+            if chose:
+                cuts = np.mean([np.quantile(best, 1 - np.array(RATES)) for best in chose], axis=0)
+                own = [pair for name, pair in mine.items() if f"|{encoder}|taken out" in name]
+                fixed += [measured(pair, "", cuts) for pair in own]
+        if fixed:
+            rules[f"cosine of the corpora that chose, {kind}"] = held_share(fixed)
+        for copied in COPIED:
+            own = [pair for name, pair in mine.items() if name.endswith(f"taken out|{copied}")]
+            cells_of = []
+            for at in (0, 1):
+                sums = [np.sum([cell["shares"][at] for cell in pair], axis=0) for pair in own]
+                claimed = [100 * row[0] / row[2] for row in sums if row[2] >= FOUND]
+                true = [100 * row[1] / row[2] for row in sums if row[2] >= FOUND]
+                cells_of += [spread(claimed), spread(true)]
+            lists[f"{copied:.0%} copied, {kind}"] = cells_of
+    data = (
+        f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; "
+        f"texts: {', '.join(f'{name} {size:,}' for name, size in ENCODERS.items())}; "
+        f"with 0, 5 and 20 % copied"
+    )
+    record(
+        "rates",
+        ["encoder", *(f"{rate:.0%}" for rate in RATES)],
+        rows,
+        command=command,
+        data=data,
+        seed=SEED,
+    )
+    columns = ["rule", "cells", "10 %", "5 %", "2 %", "1 %"]
+    record("rates-rules", columns, rules, command=command, data=data, seed=SEED)
+    columns = ["copies", "for 5 %: expected", "chance", "at a rate of 1 %: expected", "chance"]
+    record("rates-lists", columns, lists, command=command, data=data, seed=SEED)
+
+
+def spread(values: Sequence[float]) -> str | None:
+    """Return the median of percentages, and the middle nine tenths."""
+    if not values:
+        return None
+    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
+    return f"{middle:.0f} ({low:.0f} to {high:.0f})"
+
+
+def main() -> None:
+    """Measure what is not measured yet, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--encoder", nargs="*", default=ENCODERS)
+    parser.add_argument("--encoder", nargs="*", default=[*ENCODERS])
     parser.add_argument("--corpus", nargs="*", default=[*CHOOSE, *CONFIRM])
     given = parser.parse_args()
     set_quiet(True)
     given.work.mkdir(parents=True, exist_ok=True)
     for corpus in given.corpus:
         for encoder in given.encoder:
-            texts = sample(given.data_dir, corpus)
-            v=vectors_of(texts, encoder, given.work/f"{corpus}-{encoder}.npy")
-            print(corpus,encoder,v.shape,texts.copied.sum(),texts.owners.max(),flush=True)
+            stored = given.work / f"{corpus}-{encoder}.json"
+            if not stored.is_file():
+                texts = sample(given.data_dir, corpus, ENCODERS[encoder])
+                vectors = vectors_of(texts, encoder, stored.with_suffix(".npy"))
+                stored.write_text(json.dumps([*cells(texts, vectors)]))
+    names = [(c, e) for c in (*CHOOSE, *CONFIRM) for e in ENCODERS]
+    files = {name: given.work / f"{'-'.join(name)}.json" for name in names}
+    report({name: json.loads(file.read_text()) for name, file in files.items() if file.is_file()})
+
+
+if __name__ == "__main__":
+    main()
