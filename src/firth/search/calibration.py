@@ -30,8 +30,9 @@ SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
 UNLIKELY = "unlikely to answer"
-ANSWERS_AT, RELATED_AT = 0.05, 0.8
-"""Highest chance of a hit that probably answers, and of one that may be related."""
+ANSWERS_AT, RELATED_AT = 0.05, 0.95
+"""Highest chance of a hit that probably answers, and of one that may be related. On SciFact 4 % of the
+questions with an answer are beyond, and 13 % of those without."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
@@ -316,7 +317,7 @@ def verdict(chance: float) -> str:
     """Return in words whether a hit answers, by its chance (`Calibration.answer_chance`).
 
     Example:
-        >>> verdict(0.01), verdict(0.2), verdict(0.9)
+        >>> verdict(0.01), verdict(0.2), verdict(0.99)
         ('probably answers', 'may be related', 'unlikely to answer')
     """
     if chance <= ANSWERS_AT:
