@@ -60,6 +60,14 @@ ENCODERS = {
 """Encoders, and how many texts each reads."""
 RATES, COPIED = (0.2, 0.1, 0.05, 0.02, 0.01), (0.0, 0.05, 0.2)
 PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 20, 6, 60, 13
+FACTORS = (2, 2, 2, 2, 3)
+"""Between a claimed rate and a measured one where it holds."""
+RULES = {
+    "taken out": ("firth", "Gumbel of quantiles", "cosine of other corpora", "random pairs"),
+    "lists": ("firth",),
+}
+Key = tuple[str, str, str, float]
+"""Corpus, encoder, way, and share of copies."""
 FOUND = 20
 """Matches of a list below which its share of chance says nothing."""
 
@@ -132,7 +140,7 @@ def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
     if not stored.is_file():
         name = None if encoder == "text alone" else encoder
         (found,) = encoded([list(texts.texts)], name, texts.language, SEED, Local())
-        np.save(stored.with_suffix(".part.npy"), unit(found).astype(np.float32))
+        np.save(stored.with_suffix(".part.npy"), unit(found.astype(np.float64)).astype(np.float32))
         stored.with_suffix(".part.npy").rename(stored)
     vectors: Singles = np.load(stored)
     return vectors
@@ -183,9 +191,9 @@ def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
             yield {"way": "lists", "copied": copied, "rules": rules, "best": best, "shares": []}
 
 
-def thresholds(null: MatchNull | None) -> list[float] | None:
-    """Return the threshold of each rate."""
-    return null and [null.threshold(rate) for rate in RATES]
+def thresholds(null: MatchNull | None) -> list[float]:
+    """Return the threshold of each rate; nothing reaches that of an unknown one."""
+    return [2.0 if null is None else null.threshold(rate) for rate in RATES]
 
 
 def nearest(left: Singles, right: Singles) -> list[float]:
@@ -201,105 +209,87 @@ def gumbel(best: Singles) -> list[float]:
     return [float(start - slope * np.log(-np.log(1 - rate))) for rate in RATES]
 
 
-def measured(
-    found: Sequence[dict[str, Any]], rule: str, cut: Floats | None = None
-) -> Floats | None:
-    """Return the share of texts that reach each threshold of a rule, or a given one, over cells."""
-    reached, asked = np.zeros(len(RATES)), 0
-    for cell in found:
-        at = cell["rules"].get(rule) if cut is None else cut
-        if at is None:
-            return None
-        reached += (np.array(cell["best"])[:, None] >= np.array(at)).sum(axis=0)
-        asked += len(cell["best"])
-    share: Floats = reached / asked
+def measured(pair: Sequence[dict[str, Any]], rule: str) -> Floats:
+    """Return the share of texts that reach each threshold of a rule, over both halves."""
+    reached = [np.array(cell["best"])[:, None] >= cell["rules"][rule] for cell in pair]
+    share: Floats = np.concatenate(reached).mean(axis=0)
     return share
 
 
-def held_share(shares: Sequence[Floats]) -> list[Cell]:
-    """Return how many cells there are, and in how many percent the rate holds."""
+def held(shares: Sequence[Floats]) -> list[Cell]:
+    """Return how many shares there are, and in how many percent the rate holds."""
     ratio = np.array(shares) / np.array(RATES)
-    factor = np.array([2, 2, 2, 2, 3])
-    good = ((ratio <= factor) & (ratio >= 1 / factor)).mean(axis=0)
+    good = ((ratio <= FACTORS) & (ratio >= 1 / np.array(FACTORS))).mean(axis=0)
     return [len(ratio), *(round(100 * float(value)) for value in good[1:])]
+
+
+def add_fixed(pairs: dict[Key, list[dict[str, Any]]]) -> None:
+    """Add the rule of a rival: the cosine that has the rate in the corpora that chose."""
+    for encoder in ENCODERS:
+        own = {key: pair for key, pair in pairs.items() if key[1:3] == (encoder, "taken out")}
+        best = [
+            np.quantile(cell["best"], 1 - np.array(RATES))
+            for key, pair in own.items()
+            for cell in pair
+            if key[0] in CHOOSE and not key[3]
+        ]
+        for pair in own.values():
+            for cell in pair:
+                cell["rules"]["cosine of other corpora"] = np.mean(best, axis=0)
 
 
 def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     """Record the tables: by encoder, by rule, and the share of chance in lists."""
-    command = "python benchmarks/rates.py --data-dir DATA --work WORK"
-    groups: dict[str, list[dict[str, Any]]] = {}
+    pairs: dict[Key, list[dict[str, Any]]] = {}
     for (corpus, encoder), found in results.items():
-        for way in ("taken out", "lists"):
-            for copied in COPIED:
-                pair = [cell for cell in found if (cell["way"], cell["copied"]) == (way, copied)]
-                groups[f"{corpus}|{encoder}|{way}|{copied}"] = pair
+        for cell in found:
+            pairs.setdefault((corpus, encoder, cell["way"], cell["copied"]), []).append(cell)
+    add_fixed(pairs)
     rows: dict[str, list[Cell]] = {}
     rules: dict[str, list[Cell]] = {}
     lists: dict[str, list[Cell]] = {}
     for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
-        mine = {name: pair for name, pair in groups.items() if name.split("|")[0] in corpora}
+        mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
         for encoder in ENCODERS:
-            own = [pair for name, pair in mine.items() if name.split("|")[1] == encoder]
-            shares = [share for pair in own if (share := measured(pair, "firth")) is not None]
+            shares = [measured(pair, "firth") for key, pair in mine.items() if key[1] == encoder]
             if shares:
-                low, middle, high = np.quantile(100 * np.array(shares), (0.05, 0.5, 0.95), axis=0)
-                rows[f"{encoder}, {kind}"] = [
-                    f"{middle[i]:.1f} ({low[i]:.1f} to {high[i]:.1f})" for i in range(len(RATES))
-                ]
-        for rule in ("firth", "Gumbel of quantiles", "random pairs"):
-            for way in ("taken out", "lists"):
-                own = [pair for name, pair in mine.items() if f"|{way}|" in name]
-                shares = [share for pair in own if (share := measured(pair, rule)) is not None]
+                columns = (100 * np.array(shares)).T
+                rows[f"{encoder}, {kind}"] = [spread(column, 1) for column in columns]
+        for way, names in RULES.items():
+            for rule in names:
+                shares = [measured(pair, rule) for key, pair in mine.items() if key[2] == way]
                 if shares:
-                    rules[f"{rule}, {way}, {kind}"] = held_share(shares)
-        fixed = []
-        for encoder in ENCODERS:
-            chose = [
-                cell["best"]
-                for name, pair in groups.items()
-                for cell in pair
-                if name.split("|")[0] in CHOOSE and name.endswith(f"{encoder}|taken out|0.0")
-            ]
-            if chose:
-                cuts = np.mean([np.quantile(best, 1 - np.array(RATES)) for best in chose], axis=0)
-                own = [pair for name, pair in mine.items() if f"|{encoder}|taken out" in name]
-                fixed += [measured(pair, "", cuts) for pair in own]
-        if fixed:
-            rules[f"cosine of the corpora that chose, {kind}"] = held_share(fixed)
+                    rules[f"{rule}, {way}, {kind}"] = held(shares)
         for copied in COPIED:
-            own = [pair for name, pair in mine.items() if name.endswith(f"taken out|{copied}")]
-            cells_of = []
+            own = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]
+            lists[f"{copied:.0%}, {kind}"] = []
             for at in (0, 1):
-                sums = [np.sum([cell["shares"][at] for cell in pair], axis=0) for pair in own]
-                claimed = [100 * row[0] / row[2] for row in sums if row[2] >= FOUND]
-                true = [100 * row[1] / row[2] for row in sums if row[2] >= FOUND]
-                cells_of += [spread(claimed), spread(true)]
-            lists[f"{copied:.0%} copied, {kind}"] = cells_of
+                sums = np.array([np.sum([cell["shares"][at] for cell in pair], 0) for pair in own])
+                sums = sums[sums[:, 2] >= FOUND] if len(sums) else np.empty((0, 3))
+                for column in (0, 1):
+                    lists[f"{copied:.0%}, {kind}"].append(
+                        spread(100 * sums[:, column] / sums[:, 2])
+                    )
+    sizes = ", ".join(f"{name} {size:,} texts" for name, size in ENCODERS.items())
     data = (
-        f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; "
-        f"texts: {', '.join(f'{name} {size:,}' for name, size in ENCODERS.items())}; "
-        f"with 0, 5 and 20 % copied"
+        f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; {sizes}; copies 0, 5, 20 %; "
+        f"{len(results)} pairs of a corpus and an encoder"
     )
-    record(
-        "rates",
-        ["encoder", *(f"{rate:.0%}" for rate in RATES)],
-        rows,
-        command=command,
-        data=data,
-        seed=SEED,
-    )
-    columns = ["rule", "cells", "10 %", "5 %", "2 %", "1 %"]
-    record("rates-rules", columns, rules, command=command, data=data, seed=SEED)
-    columns = ["copies", "for 5 %: expected", "chance", "at a rate of 1 %: expected", "chance"]
-    record("rates-lists", columns, lists, command=command, data=data, seed=SEED)
+    for name, heads, table in (
+        ("rates", ["measured, %, for", *(f"{rate:.0%}" for rate in RATES)], rows),
+        ("rates-rules", ["rule", "cells", "10 %", "5 %", "2 %", "1 %"], rules),
+        ("rates-lists", ["copies", "set to 5 %: said", "true", "rate 1 %: said", "true"], lists),
+    ):
+        command = "python benchmarks/rates.py --data-dir DATA --work WORK"
+        record(name, heads, table, command=command, data=data, seed=SEED)
 
 
-def spread(values: Sequence[float]) -> str | None:
+def spread(values: Floats, digits: int = 0) -> str | None:
     """Return the median of percentages, and the middle nine tenths."""
-    if not values:
+    if not len(values):
         return None
-    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
-    return f"{middle:.0f} ({low:.0f} to {high:.0f})"
+    low, middle, high = (f"{value:.{digits}f}" for value in np.quantile(values, (0.05, 0.5, 0.95)))
+    return f"{middle} ({low} to {high})"
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Calibration: how high the best of all scores is where nothing here says the same, or answers.
 
-The best of thousands of scores is always high. A match is therefore compared with what the best of
-sentences without a counterpart would be, as their second best tells, and a hit with the first hits of
+The best of thousands of scores is always high. A match is therefore compared with the best matches
+of sentences without a counterpart, which their second best tell, and a hit with the first hits of
 questions whose own document is hidden. Both are drawn when a run is built
 (`firth.search.calibrate`), from vectors and their owners alone, so that any encoder has them.
 """
@@ -31,8 +31,8 @@ ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
 UNLIKELY = "unlikely to answer"
 ANSWERS_AT, RELATED_AT = 0.05, 0.95
-"""Highest chance of a hit that probably answers, and of one that may be related. On SciFact 4 % of the
-questions with an answer are beyond, and 13 % of those without."""
+"""Highest chance of a hit that probably answers, and of one that may be related. On SciFact 4 % of
+the questions with an answer are beyond, and 13 % of those without."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
@@ -57,12 +57,12 @@ _FEW = 0.1
 class MatchNull:
     """The distribution of the best cosine of a text without a counterpart among other texts.
 
-    A text whose best is far ahead of the second has a counterpart, and is left out. That of the others
-    is what the second best and a gap tell: gaps are exponential, and twice that from the
-    second to the third (Rényi 1953: where tails are exponential, j times the gap after the j-th
-    highest has one distribution for all j, and does not depend on the next). So the chance is a mean
-    over texts. Where hardly a text is left, all have a counterpart, and it is set aside. Of e
-    times as many texts all are a gap nearer (Gumbel 1958).
+    A text whose best is far ahead of the second has a counterpart, and is left out. That of the
+    others is a gap ahead of the second best. Gaps are exponential, and twice that from the second
+    to the third (Rényi 1953: where tails are exponential, j times the gap after the j-th highest
+    has one distribution for all j, whatever the next is). So the chance is a mean over texts. Where
+    hardly a text is left, all have a counterpart, and that is set aside. Of e times as many texts
+    the best is a gap nearer (Gumbel 1958).
 
     Attributes:
         seconds: Ascending negative angles, in radians, of the second best of each text, (n,).
@@ -284,9 +284,8 @@ class Calibration:
         """Return thresholds for rates of false matches, and counts, as plain values for JSON."""
         return {
             "thresholds": self.thresholds(),
-            "matches": self.matches and {
-                name: getattr(self.matches, name) for name in ("gap", "texts", "drawn")
-            },
+            "matches": self.matches
+            and {name: getattr(self.matches, name) for name in ("gap", "texts", "drawn")},
             "questions": {unit: len(evidence) for unit, evidence in self.answers.items()},
             "note": UNKNOWN if self.matches is None else "",
         }

@@ -1,7 +1,7 @@
 """Matching: for each text of a list its nearest in another, or in the same, if that is no chance.
 
-The null is that of the left texts among the right ones. Where the right list is too short for that, it
-is that of the left texts among each other.
+The null is that of the left texts among the right ones. Where the right list is too short for
+that, it is that of the left texts among each other.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -9,8 +9,8 @@ headings would come first otherwise. BM25 finds names and numbers, and the cosin
 in other words.
 
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
-that any text could have, the cosine, and how far the best document is ahead of those that have a word
-of the query. The calibration says how often the first hit of a question without an answer
+that any text could have, the cosine, and how far the best document is ahead of those that have a
+word of the query. The calibration says how often the first hit of a question without an answer
 reaches it. The verdict on a query is that on its first hit, and no later hit has a better one.
 """
 
