@@ -55,7 +55,7 @@ def group_bests(n: int, groups: int, seed: int, share: float = 0.0) -> Singles:
     return best
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.6, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.4, 1.0])
 @pytest.mark.parametrize("groups", [8, 32])
 def test_a_rate_holds_whatever_share_has_a_copy(share: float, groups: int) -> None:
     """Of new texts, as many reach the threshold as it says, within a factor of two."""
@@ -96,10 +96,10 @@ def test_texts_of_one_document_are_not_compared() -> None:
     assert fitted(twice).threshold(0.05) > both.threshold(0.05)
 
 
-@given(st.floats(0.001, 0.9), st.floats(0.001, 0.9))
+@given(st.floats(0.00001, 0.9), st.floats(0.00001, 0.9))
 def test_chance_and_threshold_are_inverse(one: float, two: float) -> None:
     """A lower rate has a higher threshold, and the chance of a threshold is its rate."""
-    null = MatchNull(seconds=(-1.3, -1.2, -1.2, -1.0), gap=0.08, texts=1_000)
+    null = MatchNull(tuple(np.linspace(-1.3, -0.2, 200).tolist()), 0.08, 1_000, 500)
     for rate in (one, two):
         assert null.chance(null.threshold(rate)) == pytest.approx(rate, rel=1e-6)
     assert (one < two) <= (null.threshold(one) >= null.threshold(two))

@@ -153,7 +153,7 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert result.threshold == UNMEASURED
     assert any("no calibration" in line for line in result.notes)
     assert result.false_share is None
-    null = MatchNull(seconds=(-0.8,) * 120, gap=0.05, texts=120)
+    null = MatchNull(tuple(np.linspace(-0.9, -0.3, 200).tolist()), 0.05, 120, 120)
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
     loose, strict = duplicates(run, false_share=0.9), duplicates(run, false_share=0.2)
     assert loose.threshold <= strict.threshold

@@ -53,6 +53,11 @@ def fit_matches(
     known = np.flatnonzero(vectors.any(axis=1))
     chosen = rng.choice(known, min(SAMPLE, len(known)), replace=False)
     among, their = others or (vectors, owners)
+    # Equal texts are one: a line that many documents have is no chance.
+    among = np.ascontiguousarray(among)
+    _, first = np.unique(among.view(f"V{among.dtype.itemsize * among.shape[1]}"), return_index=True)
+    count, first = len(among), np.sort(first)
+    among, their = among[first], their[first]
     documents, of = np.unique(their, return_inverse=True)
     if len(documents) < FEWEST:
         return None
@@ -69,7 +74,7 @@ def fit_matches(
             cosines = vectors[rows] @ across
             cosines[owners[rows, None] == their] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
-    return MatchNull.fit(best, texts or len(among))
+    return MatchNull.fit(best, texts or count)
 
 
 def build_calibration(run: Run) -> Outcome:

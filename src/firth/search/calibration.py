@@ -9,8 +9,6 @@ questions whose own document is hidden. Both are drawn when a run is built
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +47,8 @@ _AHEAD = 2.5
 """Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
 _LEAST_GAP = 1e-6
 _HIGHEST, _ROUNDS = 4, 5
+_CHANCES: Floats = np.geomspace(1.0, 1e-4, 200)
+_MIDDLES: Floats = (np.arange(200) + 0.5) / 200
 _FEW = 0.1
 """Share of texts without a counterpart below which the others are looked at."""
 
@@ -58,21 +58,24 @@ class MatchNull:
     """The distribution of the best cosine of a text without a counterpart among other texts.
 
     A text whose best is far ahead of the second has a counterpart, and is left out. That of the
-    others is a gap ahead of the second best. Gaps are exponential, and twice that from the second
-    to the third (Rényi 1953: where tails are exponential, j times the gap after the j-th highest
-    has one distribution for all j, whatever the next is). So the chance is a mean over texts. Where
-    hardly a text is left, all have a counterpart, and that is set aside. Of e times as many texts
-    the best is a gap nearer (Gumbel 1958).
+    others is a gap ahead of the second best, and this gap has the distribution of twice that from
+    the second to the third (Rényi 1953: where tails are exponential, j times the gap after the j-th
+    highest has one distribution for all j, whatever the next is). So the best is the sum of two
+    draws. Where hardly a text is left, all have a counterpart, and that is set aside. Of e times as
+    many texts the best is a mean gap nearer (Gumbel 1958).
 
     Attributes:
-        seconds: Ascending negative angles, in radians, of the second best of each text, (n,).
-        gap: Mean by which the best is nearer.
+        angles: Negative angles, in radians, that the best exceeds with the chances `_CHANCES`;
+            ascending.
+        gap: Mean gap, in radians.
         texts: Number of the others.
+        drawn: Texts that it is fitted to.
     """
 
-    seconds: tuple[float, ...]
+    angles: tuple[float, ...]
     gap: float
     texts: int
+    drawn: int
 
     @classmethod
     def fit(cls, best: Singles, texts: int) -> "MatchNull | None":
@@ -91,25 +94,17 @@ class MatchNull:
         # 1 for a text with a counterpart, which is set aside.
         ahead = np.zeros(len(angles), np.int64)
         for _ in range(_ROUNDS):
-            ahead = (angles[:, 0] - angles[:, 1] > _AHEAD * _gap(angles, ahead)).astype(np.int64)
+            gap = _mean_gap(_second(angles, ahead)[1])
+            ahead = (angles[:, 0] - angles[:, 1] > _AHEAD * gap).astype(np.int64)
         alone = ahead == 0
         kept = alone if alone.mean() >= _FEW else ~alone
-        seconds = np.sort(angles[kept, 1 + ahead[kept]]).round(6)
-        return cls(tuple(seconds.tolist()), _gap(angles[kept], ahead[kept]), texts)
-
-    @property
-    def drawn(self) -> int:
-        """Texts whose second best is known."""
-        return len(self.seconds)
-
-    @cached_property
-    def _sums(self) -> Floats:
-        """For each second best, the sum of exp(-(it - each lower one) / gap)."""
-        lower = np.exp(-np.diff(self.seconds, prepend=self.seconds[0]) / self.gap)
-        return np.array([*accumulate(lower, lambda total, less: total * less + 1.0)])
+        second, gaps = _second(angles[kept], ahead[kept])
+        sums = np.sort((second[:, None] + np.quantile(gaps, _MIDDLES)).ravel())
+        found = np.quantile(sums, 1 - _CHANCES).round(6)
+        return cls(tuple(found.tolist()), _mean_gap(gaps), texts, len(second))
 
     def chance(self, cosines: npt.ArrayLike, texts: int | None = None) -> Floats:
-        """Return how often a text without a counterpart has a best match this near, in [0, 1].
+        """Return how often a text without a counterpart has a best match this near, in (0, 1].
 
         Args:
             cosines: Of any shape.
@@ -117,11 +112,8 @@ class MatchNull:
         """
         angles = -np.arccos(np.clip(np.asarray(cosines, np.float64), -1.0, 1.0))
         angles = angles - self._moved(texts)
-        lower = np.searchsorted(self.seconds, angles)
-        last = np.maximum(lower, 1) - 1
-        ahead = np.maximum(angles - np.array(self.seconds)[last], 0.0)
-        beyond = np.where(lower > 0, self._sums[last] * np.exp(-ahead / self.gap), 0.0)
-        chance: Floats = (self.drawn - lower + beyond) / self.drawn
+        beyond = np.maximum(angles - self.angles[-1], 0.0) / self.gap
+        chance: Floats = np.exp(np.interp(angles, self.angles, np.log(_CHANCES)) - beyond)
         return chance
 
     def threshold(self, rate: float, texts: int | None = None) -> float:
@@ -129,27 +121,28 @@ class MatchNull:
 
         It is at most 1. Where a cosine of 1 has a higher chance, no threshold has the rate.
         """
-        above = self.drawn - np.arange(1, self.drawn + 1)
-        # The last second best whose chance is still higher.
-        at = int(np.flatnonzero(above + self._sums >= rate * self.drawn)[-1])
-        over = np.log(self._sums[at] / (rate * self.drawn - above[at]))
-        angle = self.seconds[at] + self.gap * float(over) + self._moved(texts)
-        return float(np.cos(min(angle, 0.0)))
+        angle = float(np.interp(-np.log(rate), -np.log(_CHANCES), self.angles))
+        beyond = self.gap * max(float(np.log(_CHANCES[-1] / rate)), 0.0)
+        return float(np.cos(min(angle + beyond + self._moved(texts), 0.0)))
 
     def among(self, texts: int) -> "MatchNull":
         """Return the null of the best of so many others."""
-        seconds = tuple((np.array(self.seconds) + self._moved(texts)).tolist())
-        return replace(self, seconds=seconds, texts=texts)
+        angles = tuple((np.array(self.angles) + self._moved(texts)).tolist())
+        return replace(self, angles=angles, texts=texts)
 
     def _moved(self, texts: int | None) -> float:
         return 0.0 if texts is None else self.gap * float(np.log(max(texts, 1) / self.texts))
 
 
-def _gap(angles: Floats, ahead: Ints) -> float:
-    """Return twice the mean gap from the second to the third of each row, past those set aside."""
+def _second(angles: Floats, ahead: Ints) -> tuple[Floats, Floats]:
+    """Return the second best of each row past those set aside, and twice its gap to the third."""
     rows = np.arange(len(angles))
-    gaps = angles[rows, 1 + ahead] - angles[rows, 2 + ahead]
-    return max(2 * float(gaps.mean()), _LEAST_GAP)
+    second = angles[rows, 1 + ahead]
+    return second, 2 * (second - angles[rows, 2 + ahead])
+
+
+def _mean_gap(gaps: Floats) -> float:
+    return max(float(gaps.mean()), _LEAST_GAP)
 
 
 @dataclass(frozen=True)
@@ -183,7 +176,7 @@ class Calibration:
         answers, _ = read_arrays(folder / SCORES)
         stored = read_json(folder / NULL)
         known = stored["matches"]
-        matches = MatchNull(**{**known, "seconds": tuple(known["seconds"])}) if known else None
+        matches = MatchNull(**{**known, "angles": tuple(known["angles"])}) if known else None
         return cls(matches, answers, frozenset(stored["scripts"]))
 
     @classmethod
