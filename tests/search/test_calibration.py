@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import product
+from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.search.conftest import build_encoder, documents
 
+from firth.corpus.build import build_corpus
+from firth.encoders.static import ENCODER, write_static
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
+from firth.run.settings import parse_settings
 from firth.search import calibrate
 from firth.search.calibrate import build_calibration, fit_matches
 from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
-from firth.search.index import INDEX
+from firth.search.index import INDEX, Index, build_index
 from firth.text.types import Ints, Singles, unit
 
 Make = Callable[..., Run]
@@ -171,13 +177,48 @@ def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -
     assert drawn.scripts == {"LATIN"}
     assert drawn.matches is not None
     assert drawn.matches.texts == 24 * 5
-    assert drawn.threshold(0.01) >= drawn.threshold(0.1)
     assert drawn.as_dict()["thresholds"]["0.01"] == drawn.threshold(0.01)
     assert "false matches" in drawn.text()
 
     build_encoder(run, seed=4)
     run.build(INDEX, lambda _, workspace: {})
     assert Calibration.current(run) is None
+
+
+def test_the_rates_of_a_run_hold(tmp_path: Path) -> None:
+    """Of sentences that no document has, as many have a match as a rate says, by factors of two."""
+    names = ["".join(parts) for parts in product("bdfgklmnprst", "aeiou", "bdgklmnr")]
+    rng = np.random.default_rng(12)
+
+    def sentences(count: int) -> list[str]:
+        return [f"The {' '.join(rng.choice(names, 8, replace=False))}." for _ in range(count)]
+
+    def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
+        write_static(workspace, names, rng.standard_normal((len(names), D)).astype(np.float32))
+        return {}
+
+    run = Run.create(tmp_path / "run", parse_settings({}, "test"))
+    build_corpus(run, [{"id": f"{i}", "text": " ".join(sentences(5))} for i in range(120)])
+    run.build(ENCODER, fill)
+    build_index(run)
+    build_calibration(run)
+    known, index = Calibration.open(run), Index.open(run)
+    assert len(index) == 600
+    asked = index.encoder.encode(sentences(1_000))
+    best = (asked @ index.vectors(np.arange(600)).T).max(axis=1)
+    thresholds = [known.threshold(rate) for rate in (0.5, 0.2, 0.1, 0.05, 0.02)]
+    assert thresholds == sorted({*thresholds})
+    assert thresholds[-1] < 0.99
+    for rate in (0.5, 0.2, 0.1, 0.05, 0.02):
+        assert rate / 2 < np.mean(best >= known.threshold(rate)) < 2 * rate
+
+
+def test_equal_texts_are_one() -> None:
+    """A line that many documents have is no chance of the other texts."""
+    vectors, line = directions(600, 13), np.tile(directions(1, 14), (60, 1))
+    repeated = fitted(np.concatenate([vectors, line]))
+    for rate in (0.1, 0.05):
+        assert repeated.threshold(rate) == pytest.approx(fitted(vectors).threshold(rate), abs=0.02)
 
 
 def test_no_byte_depends_on_the_number_of_threads(make: Make) -> None:
