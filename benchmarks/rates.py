@@ -9,6 +9,9 @@ articles at the elementary level. Texts that share most pairs of words with anot
 left out. The null is fitted to the half that is searched, with its copies (taken out), or to both
 lists, where the copies are among the texts that are asked (lists).
 
+`--answers` asks SciFact, CACM (in the folder retrieval) and titles of a forum. What answers one
+half of the questions is taken out. The rival is the cosine of the best sentence.
+
 Vectors and results stay in `--work`, and are used again. The tables have all that is there.
 """
 
@@ -23,16 +26,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import firth
 from figures import Cell, record
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate, mean_of_rows
+from firth.evaluation.bootstrap import Sample as Drawn
 from firth.plain import encoded
 from firth.run.console import set_quiet
 from firth.run.executor import Local
 from firth.search.calibrate import fit_matches
-from firth.search.calibration import Calibration, MatchNull
+from firth.search.calibration import ANSWERS, UNLIKELY, Calibration, MatchNull
 from firth.search.match import fit_lists
+from firth.search.search import Search
 from firth.text.near import WordTable
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints, Singles, unit
+from search import SETS, Task, read, titles
 
 CHOOSE = {
     "wiki_en_2021": "en",
@@ -233,9 +241,8 @@ def add_fixed(pairs: dict[Key, list[dict[str, Any]]]) -> None:
             for cell in pair
             if key[0] in CHOOSE and not key[3]
         ]
-        for pair in own.values():
-            for cell in pair:
-                cell["rules"]["cosine of other corpora"] = np.mean(best, axis=0)
+        for cell in (cell for pair in own.values() if best for cell in pair):
+            cell["rules"]["cosine of other corpora"] = np.mean(best, axis=0)
 
 
 def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
@@ -257,14 +264,17 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
                 rows[f"{encoder}, {kind}"] = [spread(column, 1) for column in columns]
         for way, names in RULES.items():
             for rule in names:
-                shares = [measured(pair, rule) for key, pair in mine.items() if key[2] == way]
+                own = [pair for key, pair in mine.items() if key[2] == way]
+                shares = [measured(pair, rule) for pair in own if rule in pair[0]["rules"]]
                 if shares:
                     rules[f"{rule}, {way}, {kind}"] = held(shares)
         for copied in COPIED:
-            own = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]
+            taken = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]
             lists[f"{copied:.0%}, {kind}"] = []
             for at in (0, 1):
-                sums = np.array([np.sum([cell["shares"][at] for cell in pair], 0) for pair in own])
+                sums = np.array(
+                    [np.sum([cell["shares"][at] for cell in pair], 0) for pair in taken]
+                )
                 sums = sums[sums[:, 2] >= FOUND] if len(sums) else np.empty((0, 3))
                 for column in (0, 1):
                     lists[f"{copied:.0%}, {kind}"].append(
@@ -292,6 +302,48 @@ def spread(values: Floats, digits: int = 0) -> str | None:
     return f"{middle} ({low} to {high})"
 
 
+def answered(task: Task, encoder: str, work: Path) -> list[Cell]:
+    """Return how well first hits tell questions with an answer from those without, in percent."""
+    rng = np.random.default_rng(SEED)
+    lost = rng.permutation(len(task.queries)) < len(task.queries) / 2
+    gone = set().union(*(task.relevant[at] for at in np.flatnonzero(lost).tolist()))
+    chosen = [at for at in range(len(task.queries)) if lost[at] or task.relevant[at] - gone]
+    kept = [{"id": name, "text": text} for name, text in task.documents.items() if name not in gone]
+    run = work / f"answers-{task.name}-{encoder}"
+    firth.build(kept, run, encoder="none" if encoder == "text alone" else encoder, seed=SEED)
+    search = Search.open(run)
+    hits = [search.search(task.queries[at], top=1)[:1] for at in chosen]
+    evidence = np.array([search.first_evidence(task.queries[at], "sentence") for at in chosen])
+    cosines = np.array([hit[0].dense_score if hit else 0.0 for hit in hits])
+    said = np.array([hit[0].answer if hit else UNLIKELY for hit in hits])
+    without = lost[chosen]
+    shares = [
+        share(said[kind] == answer)
+        for answer, kind in ((ANSWERS, ~without), (ANSWERS, without), (UNLIKELY, ~without))
+    ]
+    return [auc(evidence, without), auc(cosines, without), *shares]
+
+
+def auc(scores: Floats, without: Booleans) -> Estimate:
+    """Return how often a question with an answer scores higher than one without, in percent."""
+
+    high, low = scores[~without], scores[without]
+    above = (high[:, None] > low) + (high[:, None] == low) / 2
+
+    def value(counts: Floats) -> Floats:
+        yes, no = counts[:, ~without], counts[:, without]
+        found: Floats = 100 * ((yes @ above) * no).sum(axis=1) / (yes.sum(axis=1) * no.sum(axis=1))
+        return found
+
+    return estimate(Drawn(value, len(scores), bootstrap_seed(SEED, "rates", "answers")))
+
+
+def share(values: Booleans) -> Estimate:
+    """Return the share of true values, in percent."""
+    seed = bootstrap_seed(SEED, "rates", "answers")
+    return estimate(Drawn(mean_of_rows(100 * values.astype(float)), len(values), seed))
+
+
 def main() -> None:
     """Measure what is not measured yet, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -299,9 +351,23 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--encoder", nargs="*", default=[*ENCODERS])
     parser.add_argument("--corpus", nargs="*", default=[*CHOOSE, *CONFIRM])
+    parser.add_argument("--answers", action="store_true")
     given = parser.parse_args()
     set_quiet(True)
     given.work.mkdir(parents=True, exist_ok=True)
+    if given.answers:
+        tasks = [read(given.data_dir / "retrieval", name) for name in SETS]
+        tasks.append(titles(given.data_dir / "corpora" / "forum_stackexchange.jsonl.gz"))
+        asked = {
+            f"{task.name}, {encoder}": answered(task, encoder, given.work)
+            for encoder in given.encoder
+            for task in tasks
+        }
+        heads = ["questions", "AUC", "of the cosine", "probably", "wrongly", "wrongly refused"]
+        command = "python benchmarks/rates.py --data-dir DATA --work WORK --answers"
+        data = "SciFact, which chose; CACM; 300 titles of forum_stackexchange"
+        record("rates-answers", heads, asked, command=command, data=data, seed=SEED)
+        return
     for corpus in given.corpus:
         for encoder in given.encoder:
             stored = given.work / f"{corpus}-{encoder}.json"
