@@ -43,6 +43,9 @@ UNKNOWN = (
     f"Nothing is known of false matches: that takes {FEWEST} documents, or texts, with vectors "
     "that differ."
 )
+ALIKE = "Where there is no cosine, texts are so alike that even equal ones are chance."
+GUESSED = 1
+"""Texts beyond a threshold, by chance, below which it is a guess."""
 _AHEAD = 2.5
 """Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
 _LEAST_GAP = 1e-6
@@ -288,12 +291,16 @@ class Calibration:
         if self.matches is None:
             return wrapped(UNKNOWN)
         rows = [
-            [f"{100 * float(rate):g} %", f"{cut:.3f}"] for rate, cut in self.thresholds().items()
+            [f"{100 * float(rate):g} %", f"{cut:.3f}" if cut < 1 else "none"]
+            for rate, cut in self.thresholds().items()
         ]
         said = (
             f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
-            f"this similar; fitted to {self.matches.drawn:,} of them."
+            f"this similar; fitted to {self.matches.drawn:,} of them. Rates below "
+            f"{GUESSED / self.matches.drawn:.1%} are guesses."
         )
+        if self.matches.threshold(RATES[-1]) >= 1:
+            said += f" {ALIKE}"
         return "\n".join([wrapped(said), "", table([["false matches", "cosine"], *rows])])
 
     __str__ = text

@@ -16,7 +16,14 @@ import numpy as np
 from firth.run.console import WIDTH, plural, progress, wrapped
 from firth.run.executor import Executor, Local
 from firth.search.calibrate import fit_matches
-from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration, MatchNull, check_rate
+from firth.search.calibration import (
+    GUESSED,
+    UNKNOWN,
+    UNMEASURED,
+    Calibration,
+    MatchNull,
+    check_rate,
+)
 from firth.search.evidence import Reader
 from firth.text.near import Kind
 from firth.text.types import Floats, Ints, Singles
@@ -219,6 +226,13 @@ def match_texts(
         threshold = known.threshold(rate)
         expected = known.expected_false(scores, threshold)
         chances = known.matches.chance(scores).tolist()
+        if threshold >= 1:
+            notes = (
+                f"Texts are so alike that equal ones are chance, too, more often than {rate:g}.",
+            )
+        elif rate * known.matches.drawn < GUESSED:
+            few = f"{known.matches.drawn:,} texts"
+            notes = (f"A rate of {rate:g} is a guess: the threshold is fitted to {few}.",)
     reader = Reader(language)
     items = []
     rows = zip(numbers.tolist(), scores.tolist(), chances, strict=True)
