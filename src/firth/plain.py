@@ -64,7 +64,7 @@ def calibrate(
     if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
         vectors = unit(texts.astype(np.float64)).astype(np.float32)
     else:
-        (vectors,) = _encoded([list(map(str, texts))], encoder, language, seed, Local())
+        (vectors,) = encoded([list(map(str, texts))], encoder, language, seed, Local())
     return Calibration(fit_matches(vectors, _owners(len(texts), documents), seed))
 
 
@@ -113,7 +113,7 @@ def match(
         if ids is not None and len(ids) != len(texts):
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
     read = [list(map(str, texts)) for _, texts, _ in lists]
-    vectors = _encoded(read, encoder, language, seed, executor or Local())
+    vectors = encoded(read, encoder, language, seed, executor or Local())
     sides = [
         Texts(texts, list(map(str, ids if ids is not None else range(len(texts)))), of_texts)
         for (_, _, ids), texts, of_texts in zip(lists, read, vectors, strict=True)
@@ -135,7 +135,7 @@ def _owners(count: int, documents: Sequence[object] | None) -> Ints:
     return np.array([numbers.setdefault(name, len(numbers)) for name in documents], np.int64)
 
 
-def _encoded(
+def encoded(
     lists: Sequence[list[str]],
     encoder: str | Encoder | None,
     language: str,

@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import product
+from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +16,15 @@ from hypothesis import strategies as st
 from tests.search.conftest import build_encoder, documents
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from firth.corpus.build import build_corpus
+from firth.encoders.static import ENCODER, write_static
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
+from firth.run.settings import parse_settings
 from firth.search import calibrate
 from firth.search.calibrate import build_calibration, fit_matches
 from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
-from firth.search.index import INDEX
+from firth.search.index import INDEX, Index, build_index
 from firth.search.search import Search
 from firth.text.types import Ints, Singles, unit
 
@@ -47,15 +53,17 @@ def fitted(vectors: Singles, owners: Ints | None = None, seed: int = 1) -> Match
 
 
 def group_bests(n: int, groups: int, seed: int, share: float = 0.0) -> Singles:
-    """Cosines whose angles are Gumbel; a share of the texts has a copy in one group."""
+    """Cosines whose angles are Gumbel, about a place that differs from text to text; a share of the
+    texts has a copy in one group."""
     rng = np.random.default_rng(seed)
-    best = np.cos(1.3 - np.minimum(rng.gumbel(0, 0.07, (n, groups)), 1.3)).astype(np.float32)
+    angles = rng.gumbel(0, 0.07, (n, groups)) + rng.normal(0, 0.07, (n, 1))
+    best = np.cos(1.3 - np.minimum(angles, 1.3)).astype(np.float32)
     copied = np.flatnonzero(rng.random(n) < share)
-    best[copied, rng.integers(0, groups, len(copied))] = rng.uniform(0.85, 1.0, len(copied))
+    best[copied, rng.integers(0, groups, len(copied))] = rng.uniform(0.93, 1.0, len(copied))
     return best
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2, 0.4, 1.0])
 @pytest.mark.parametrize("groups", [8, 32])
 def test_a_rate_holds_whatever_share_has_a_copy(share: float, groups: int) -> None:
     """Of new texts, as many reach the threshold as it says, within a factor of two."""
@@ -96,10 +104,10 @@ def test_texts_of_one_document_are_not_compared() -> None:
     assert fitted(twice).threshold(0.05) > both.threshold(0.05)
 
 
-@given(st.floats(0.001, 0.9), st.floats(0.001, 0.9))
+@given(st.floats(0.00001, 0.9), st.floats(0.00001, 0.9))
 def test_chance_and_threshold_are_inverse(one: float, two: float) -> None:
     """A lower rate has a higher threshold, and the chance of a threshold is its rate."""
-    null = MatchNull(location=-1.2, scale=0.08, growth=0.05, texts=1_000, drawn=100)
+    null = MatchNull(tuple(np.linspace(-1.3, -0.2, 200).tolist()), 0.08, 1_000, 500)
     for rate in (one, two):
         assert null.chance(null.threshold(rate)) == pytest.approx(rate, rel=1e-6)
     assert (one < two) <= (null.threshold(one) >= null.threshold(two))
@@ -171,13 +179,48 @@ def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -
     assert drawn.scripts == {"LATIN"}
     assert drawn.matches is not None
     assert drawn.matches.texts == 24 * 5
-    assert drawn.threshold(0.01) >= drawn.threshold(0.1)
     assert drawn.as_dict()["thresholds"]["0.01"] == drawn.threshold(0.01)
     assert "false matches" in drawn.text()
 
     build_encoder(run, seed=4)
     run.build(INDEX, lambda _, workspace: {})
     assert Calibration.current(run) is None
+
+
+def test_the_rates_of_a_run_hold(tmp_path: Path) -> None:
+    """Of sentences that no document has, as many have a match as a rate says, by factors of two."""
+    names = ["".join(parts) for parts in product("bdfgklmnprst", "aeiou", "bdgklmnr")]
+    rng = np.random.default_rng(12)
+
+    def sentences(count: int) -> list[str]:
+        return [f"The {' '.join(rng.choice(names, 8, replace=False))}." for _ in range(count)]
+
+    def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
+        write_static(workspace, names, rng.standard_normal((len(names), D)).astype(np.float32))
+        return {}
+
+    run = Run.create(tmp_path / "run", parse_settings({}, "test"))
+    build_corpus(run, [{"id": f"{i}", "text": " ".join(sentences(5))} for i in range(120)])
+    run.build(ENCODER, fill)
+    build_index(run)
+    build_calibration(run)
+    known, index = Calibration.open(run), Index.open(run)
+    assert len(index) == 600
+    asked = index.encoder.encode(sentences(1_000))
+    best = (asked @ index.vectors(np.arange(600)).T).max(axis=1)
+    thresholds = [known.threshold(rate) for rate in (0.5, 0.2, 0.1, 0.05, 0.02)]
+    assert thresholds == sorted({*thresholds})
+    assert thresholds[-1] < 0.99
+    for rate in (0.5, 0.2, 0.1, 0.05, 0.02):
+        assert rate / 2 < np.mean(best >= known.threshold(rate)) < 2 * rate
+
+
+def test_equal_texts_are_one() -> None:
+    """A line that many documents have is no chance of the other texts."""
+    vectors, line = directions(600, 13), np.tile(directions(1, 14), (60, 1))
+    repeated = fitted(np.concatenate([vectors, line]))
+    for rate in (0.1, 0.05):
+        assert repeated.threshold(rate) == pytest.approx(fitted(vectors).threshold(rate), abs=0.02)
 
 
 def test_no_byte_depends_on_the_number_of_threads(make: Make) -> None:

@@ -16,7 +16,7 @@ from firth.search.calibration import UNMEASURED, Calibration, MatchNull
 from firth.search.clean import read_review, write_cleaned, write_review
 from firth.search.duplicates import duplicates, group_pairs
 from firth.search.evidence import Reader
-from firth.text.near import Kind, Pairs
+from firth.text.near import Kind, Pairs, are_near
 
 Make = Callable[..., Run]
 PAIRS = st.dictionaries(
@@ -153,7 +153,7 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert result.threshold == UNMEASURED
     assert any("no calibration" in line for line in result.notes)
     assert result.false_share is None
-    null = MatchNull(location=-0.75, scale=0.05, growth=0.05, texts=120, drawn=120)
+    null = MatchNull(tuple(np.linspace(-0.9, -0.3, 200).tolist()), 0.05, 120, 120)
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
     loose, strict = duplicates(run, false_share=0.9), duplicates(run, false_share=0.2)
     assert loose.threshold <= strict.threshold
@@ -178,6 +178,24 @@ def test_documents_that_differ_in_what_matters_are_related(make: Make) -> None:
     (pair,) = result.related
     assert pair.representative.document == "2017"
     assert pair.members[0].differ == ("number: 2017 / 2019",)
+
+
+def test_documents_that_retell_with_other_facts_are_related(make: Make) -> None:
+    """Half of one is new, so they are no near copies, and a year differs all the same."""
+    common = [each["text"] for each in documents(range(1))]
+    report = "The harbor of the town had a quiet winter in {}. "
+    first = report.format(2017) + " ".join(common)
+    more = " ".join(each["text"] for each in documents(range(1, 2)))
+    retold = f"{report.format(2019)}{' '.join(common)} {more}"
+    records = [{"id": "first", "text": first}, {"id": "retold", "text": retold}]
+    assert not are_near(first.split(), records[1]["text"].split())
+    result = duplicates(make(records), unit="document", threshold=0.5)
+    assert len(result) == 0
+    (pair,) = result.related
+    assert pair.members[0].differ == ("number: 2017 / 2019",)
+    records[1]["text"] = records[1]["text"].replace("2019", "2017")
+    (same,) = duplicates(make(records, name="same"), unit="document", threshold=0.5)
+    assert same.members[0].document == "retold"
 
 
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:

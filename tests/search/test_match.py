@@ -10,6 +10,7 @@ import pytest
 import firth
 from firth.run.errors import InputError
 from firth.run.executor import Processes
+from firth.search.calibration import Calibration, MatchNull
 from firth.search.match import Texts, match_texts
 from firth.text.near import Kind
 from firth.text.types import Singles
@@ -125,6 +126,22 @@ def test_few_texts_have_no_rate() -> None:
     assert [match.right for match in matches] == [0, None]
     assert matches.expected_false is None
     assert "Nothing is known" in matches.text().replace("\n", " ")
+
+
+def test_a_rate_that_few_texts_cannot_show_is_a_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said of 40 texts, and not of 300. Where all are alike no cosine has the rate."""
+    few, many = (firth.match(LEFT[:n], RIGHT[:n], encoder=Words()) for n in (40, 300))
+    assert "is a guess" in few.text().replace("\n", " ")
+    assert not many.notes
+    alike = MatchNull(tuple(np.linspace(-0.3, -0.02, 200).tolist()), 0.1, 300, 300)
+    monkeypatch.setattr("firth.search.match.fit_lists", lambda *_: alike)
+    matches = firth.match([*LEFT, RIGHT[0]], RIGHT, encoder=Words(), false_match_rate=0.00001)
+    assert matches.threshold == 1.0
+    assert matches.found[0].right == 0
+    assert "so alike" in matches.text().replace("\n", " ")
+    shown = Calibration(MatchNull(tuple(np.linspace(-0.3, 0.1, 200).tolist()), 0.1, 9, 300)).text()
+    assert "none" in shown
+    assert "Rates below 0.3% are guesses" in shown.replace("\n", " ")
 
 
 def test_calibrate_takes_texts_vectors_and_documents() -> None:

@@ -95,7 +95,7 @@ def test_the_best_of_all_is_first(search: Search, mode: Mode, unit: Unit) -> Non
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) -> None:
-    """BM25 by the highest that any text could have, and the cosine with its weight."""
+    """BM25 by the highest that any text could have, the cosine, and how far the best is ahead."""
     query, index = "storm near the harbor", search.index
     of_sentences, of_documents, most = index.bm25.scores(query)
     bounds = index.corpus.document_bounds
@@ -106,7 +106,9 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     best = search.search(query, top=1, unit=unit)[0]
     at = best.number if unit == "sentence" else int(index.corpus.document_of(best.number))
     assert best.dense_score > 0.1
-    expected = cover[at] + search.dense_weight * dense[at]
+    some: Any = of_documents[of_documents > 0].astype(float)
+    ahead = (some.max() - some.mean()) / some.std()
+    expected = cover[at] + search.dense_weight * dense[at] + module.AHEAD_WEIGHT * ahead
     assert search.first_evidence(query, unit) == pytest.approx(float(expected), rel=1e-5)
 
 
@@ -177,10 +179,10 @@ def test_the_verdict_follows_the_first_hit(
     calibrated: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No later hit has a better chance, however much evidence it has."""
-    chances = iter([0.4, 0.01, 0.9])
+    chances = iter([0.4, 0.01, 0.99])
     monkeypatch.setattr(Calibration, "answer_chance", lambda *_: next(chances))
     hits = calibrated.search("the captain of the sailor", top=3)
-    assert [hit.chance for hit in hits] == [0.4, 0.4, 0.9]
+    assert [hit.chance for hit in hits] == [0.4, 0.4, 0.99]
     assert [hit.answer for hit in hits] == [RELATED, RELATED, UNLIKELY]
     assert hits.answer == RELATED
 

@@ -26,8 +26,9 @@ from firth.text.types import Floats, Ints, Singles
 
 QUESTIONS, WORDS = 300, 25
 """Questions that are asked, and the most words of each."""
-SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 8
-"""Texts whose best match is looked for, texts among which, and groups of their documents."""
+SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 32
+"""Texts whose best match is looked for, texts among which, and groups of their documents at most.
+In one of so many pairs the best and the second best are of one group, and the third counts."""
 _ROWS = 256
 _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 
@@ -38,7 +39,6 @@ def fit_matches(
     seed: int,
     others: tuple[Singles, Ints] | None = None,
     texts: int | None = None,
-    groups: int = GROUPS,
 ) -> MatchNull | None:
     """Fit the null of matches to plain arrays; None where too little is known.
 
@@ -48,16 +48,21 @@ def fit_matches(
         seed: Of the sample and the groups.
         others: Vectors and owners among which matches are looked for; by default the same ones.
         texts: Number of the others where those that are given are a sample.
-        groups: Parts of the documents whose best are looked at apart.
     """
     rng = np.random.default_rng(derive_seed(seed, "matches"))
     known = np.flatnonzero(vectors.any(axis=1))
     chosen = rng.choice(known, min(SAMPLE, len(known)), replace=False)
     among, their = others or (vectors, owners)
+    # Equal texts are one: a line that many documents have is no chance.
+    among = np.ascontiguousarray(among)
+    _, first = np.unique(among.view(f"V{among.dtype.itemsize * among.shape[1]}"), return_index=True)
+    count, first = len(among), np.sort(first)
+    among, their = among[first], their[first]
     documents, of = np.unique(their, return_inverse=True)
     if len(documents) < FEWEST:
         return None
     # Groups of as many documents each, in random order.
+    groups = min(GROUPS, len(documents))
     group = rng.permutation(np.arange(len(documents)) % groups)[of]
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(groups))
@@ -69,7 +74,7 @@ def fit_matches(
             cosines = vectors[rows] @ across
             cosines[owners[rows, None] == their] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
-    return MatchNull.fit(best, texts or len(among))
+    return MatchNull.fit(best, texts or count)
 
 
 def build_calibration(run: Run) -> Outcome:

@@ -1,14 +1,14 @@
 """Calibration: how high the best of all scores is where nothing here says the same, or answers.
 
 The best of thousands of scores is always high. A match is therefore compared with the best matches
-of sentences in documents that have nothing to do with them, and a hit with the first hits of
+of sentences without a counterpart, which their second best tell, and a hit with the first hits of
 questions whose own document is hidden. Both are drawn when a run is built
 (`firth.search.calibrate`), from vectors and their owners alone, so that any encoder has them.
 """
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,16 @@ from firth.run.files import read_arrays, read_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.search.index import INDEX
-from firth.text.types import Floats, Singles
+from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 5)
+CALIBRATION = Stage("calibration", 6)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
 UNLIKELY = "unlikely to answer"
-ANSWERS_AT, RELATED_AT = 0.05, 0.8
-"""Highest chance of a hit that probably answers, and of one that may be related."""
+ANSWERS_AT, RELATED_AT = 0.05, 0.95
+"""Highest chance of a hit that probably answers, and of one that may be related. On SciFact 4 % of
+the questions with an answer are beyond, and 13 % of those without."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
@@ -42,31 +43,40 @@ UNKNOWN = (
     f"Nothing is known of false matches: that takes {FEWEST} documents, or texts, with vectors "
     "that differ."
 )
-_LOW, _HIGH, _FAR = 0.5, 0.95, 2.0
-"""Quantiles between which the values of groups are fitted. Above, true matches may be; below, the
-tail has other causes."""
+ALIKE = "Where there is no cosine, texts are so alike that even equal ones are chance."
+GUESSED = 1
+"""Texts beyond a threshold, by chance, below which it is a guess."""
+_AHEAD = 2.5
+"""Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
+_LEAST_GAP = 1e-6
+_HIGHEST, _ROUNDS = 4, 5
+_CHANCES: Floats = np.geomspace(1.0, 1e-4, 200)
+_MIDDLES: Floats = (np.arange(200) + 0.5) / 200
+_FEW = 0.1
+"""Share of texts without a counterpart below which the others are looked at."""
 
 
 @dataclass(frozen=True)
 class MatchNull:
     """The distribution of the best cosine of a text without a counterpart among other texts.
 
-    The angle of the best of many falls as a Gumbel distribution does, and moves by `growth` with
-    the logarithm of their number (Gumbel 1958). It is fitted to the best of each of a few groups
-    of documents, so that a true match spoils one group, and only between two quantiles, so that
-    it spoils nothing where they are few. The tail beyond is that of the distribution: rates
-    of less than one in a thousand are guesses.
+    A text whose best is far ahead of the second has a counterpart, and is left out. That of the
+    others is a gap ahead of the second best, and this gap has the distribution of twice that from
+    the second to the third (Rényi 1953: where tails are exponential, j times the gap after the j-th
+    highest has one distribution for all j, whatever the next is). So the best is the sum of two
+    draws. Where hardly a text is left, all have a counterpart, and that is set aside. Of e times as
+    many texts the best is a mean gap nearer (Gumbel 1958).
 
     Attributes:
-        location, scale: Of the negative angle, in radians, to the best of `texts` others.
-        growth: By how much the location rises where the others are e times as many.
+        angles: Negative angles, in radians, that the best exceeds with the chances `_CHANCES`;
+            ascending.
+        gap: Mean gap, in radians.
         texts: Number of the others.
-        drawn: Texts whose best was looked at.
+        drawn: Texts that it is fitted to.
     """
 
-    location: float
-    scale: float
-    growth: float
+    angles: tuple[float, ...]
+    gap: float
     texts: int
     drawn: int
 
@@ -77,31 +87,36 @@ class MatchNull:
         Values of -1 are of groups that have no others. `texts` is the number of all others. None:
         too few values differ.
         """
-        angles = -np.arccos(np.clip(best.astype(np.float64), -1.0, 1.0))
-        there = best > -1
-        if best.shape[0] < FEWEST or len(np.unique(best[there])) < FEWEST:
+        if len(best) < FEWEST or best.shape[1] < _HIGHEST:
             return None
-        n, groups = best.shape
-        sizes = [size for size in (1, 2, 4) if size <= groups // 2] or [1]
-        middles = []
-        for size in sizes:
-            merged = angles[:, : groups // size * size].reshape(n, -1, size).max(axis=2)
-            middles.append(float(np.median(merged[merged > -np.pi])))
-        growth = float(np.polyfit(np.log(sizes), middles, 1)[0]) if len(sizes) > 1 else 0.0
-        growth = max(growth, 0.0)
-        location, scale = _fit_gumbel(angles[there])
-        return cls(location + growth * float(np.log(groups)), scale, growth, texts, n)
+        highest = -np.sort(-best.astype(np.float64), axis=1)[:, :_HIGHEST]
+        highest = highest[highest[:, -1] > -1]
+        if len(np.unique(highest)) < FEWEST:
+            return None
+        angles = -np.arccos(np.clip(highest, -1.0, 1.0))
+        # 1 for a text with a counterpart, which is set aside.
+        ahead = np.zeros(len(angles), np.int64)
+        for _ in range(_ROUNDS):
+            gap = _mean_gap(_second(angles, ahead)[1])
+            ahead = (angles[:, 0] - angles[:, 1] > _AHEAD * gap).astype(np.int64)
+        alone = ahead == 0
+        kept = alone if alone.mean() >= _FEW else ~alone
+        second, gaps = _second(angles[kept], ahead[kept])
+        sums = np.sort((second[:, None] + np.quantile(gaps, _MIDDLES)).ravel())
+        found = np.quantile(sums, 1 - _CHANCES).round(6)
+        return cls(tuple(found.tolist()), _mean_gap(gaps), texts, len(second))
 
     def chance(self, cosines: npt.ArrayLike, texts: int | None = None) -> Floats:
-        """Return how often a text without a counterpart has a best match this near, in [0, 1].
+        """Return how often a text without a counterpart has a best match this near, in (0, 1].
 
         Args:
             cosines: Of any shape.
             texts: Number of the others; by default that of the fit.
         """
         angles = -np.arccos(np.clip(np.asarray(cosines, np.float64), -1.0, 1.0))
-        place = np.clip((angles - self._location(texts)) / self.scale, -50.0, 500.0)
-        chance: Floats = -np.expm1(-np.exp(-place))
+        angles = angles - self._moved(texts)
+        beyond = np.maximum(angles - self.angles[-1], 0.0) / self.gap
+        chance: Floats = np.exp(np.interp(angles, self.angles, np.log(_CHANCES)) - beyond)
         return chance
 
     def threshold(self, rate: float, texts: int | None = None) -> float:
@@ -109,43 +124,28 @@ class MatchNull:
 
         It is at most 1. Where a cosine of 1 has a higher chance, no threshold has the rate.
         """
-        angle = self._location(texts) - self.scale * np.log(-np.log1p(-rate))
-        return float(np.cos(min(angle, 0.0)))
+        angle = float(np.interp(-np.log(rate), -np.log(_CHANCES), self.angles))
+        beyond = self.gap * max(float(np.log(_CHANCES[-1] / rate)), 0.0)
+        return float(np.cos(min(angle + beyond + self._moved(texts), 0.0)))
 
     def among(self, texts: int) -> "MatchNull":
         """Return the null of the best of so many others."""
-        return replace(self, location=self._location(texts), texts=texts)
+        angles = tuple((np.array(self.angles) + self._moved(texts)).tolist())
+        return replace(self, angles=angles, texts=texts)
 
-    def _location(self, texts: int | None) -> float:
-        more = 0.0 if texts is None else np.log(max(texts, 1) / self.texts)
-        return self.location + self.growth * float(more)
+    def _moved(self, texts: int | None) -> float:
+        return 0.0 if texts is None else self.gap * float(np.log(max(texts, 1) / self.texts))
 
 
-def _fit_gumbel(values: Floats) -> tuple[float, float]:
-    """Return location and scale of a Gumbel distribution, from the middle of a sample.
+def _second(angles: Floats, ahead: Ints) -> tuple[Floats, Floats]:
+    """Return the second best of each row past those set aside, and twice its gap to the third."""
+    rows = np.arange(len(angles))
+    second = angles[rows, 1 + ahead]
+    return second, 2 * (second - angles[rows, 2 + ahead])
 
-    The likelihood is that of values between two quantiles; of those below only the number counts,
-    and of those above nothing.
-    """
-    from scipy.optimize import minimize
 
-    low, high = np.quantile(values, (_LOW, _HIGH))
-    inner = values[(values >= low) & (values <= high)]
-    below = int((values < low).sum())
-    spread = max(float(high - low) / 3, 1e-6)
-    start, unit = float(np.median(values)), spread
-
-    def loss(given: Floats) -> float:
-        if np.abs(given).max() > _FAR:  # The ends alone would be fitted by a line.
-            return np.inf
-        location, scale = start + unit * given[0], unit * float(np.exp(given[1]))
-        z, ends = (inner - location) / scale, (np.array([low, high]) - location) / scale
-        log_low, log_high = -np.exp(np.minimum(-ends, 700.0))
-        density = -z - np.exp(np.minimum(-z, 700.0)) - np.log(scale)
-        return float((len(inner) + below) * log_high - density.sum() - below * log_low)
-
-    found = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-5})
-    return start + unit * float(found.x[0]), unit * float(np.exp(found.x[1]))
+def _mean_gap(gaps: Floats) -> float:
+    return max(float(gaps.mean()), _LEAST_GAP)
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,8 @@ class Calibration:
         folder = Run.open(run).folder(CALIBRATION)
         answers, _ = read_arrays(folder / SCORES)
         stored = read_json(folder / NULL)
-        matches = MatchNull(**stored["matches"]) if stored["matches"] else None
+        known = stored["matches"]
+        matches = MatchNull(**{**known, "angles": tuple(known["angles"])}) if known else None
         return cls(matches, answers, frozenset(stored["scripts"]))
 
     @classmethod
@@ -279,7 +280,8 @@ class Calibration:
         """Return thresholds for rates of false matches, and counts, as plain values for JSON."""
         return {
             "thresholds": self.thresholds(),
-            "matches": asdict(self.matches) if self.matches else None,
+            "matches": self.matches
+            and {name: getattr(self.matches, name) for name in ("gap", "texts", "drawn")},
             "questions": {unit: len(evidence) for unit, evidence in self.answers.items()},
             "note": UNKNOWN if self.matches is None else "",
         }
@@ -289,12 +291,16 @@ class Calibration:
         if self.matches is None:
             return wrapped(UNKNOWN)
         rows = [
-            [f"{100 * float(rate):g} %", f"{cut:.3f}"] for rate, cut in self.thresholds().items()
+            [f"{100 * float(rate):g} %", f"{cut:.3f}" if cut < 1 else "none"]
+            for rate, cut in self.thresholds().items()
         ]
         said = (
             f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
-            f"this similar; fitted to {self.matches.drawn:,} of them."
+            f"this similar; fitted to {self.matches.drawn:,} of them. Rates below "
+            f"{GUESSED / self.matches.drawn:.1%} are guesses."
         )
+        if self.matches.threshold(RATES[-1]) >= 1:
+            said += f" {ALIKE}"
         return "\n".join([wrapped(said), "", table([["false matches", "cosine"], *rows])])
 
     __str__ = text
@@ -310,7 +316,7 @@ def verdict(chance: float) -> str:
     """Return in words whether a hit answers, by its chance (`Calibration.answer_chance`).
 
     Example:
-        >>> verdict(0.01), verdict(0.2), verdict(0.9)
+        >>> verdict(0.01), verdict(0.2), verdict(0.99)
         ('probably answers', 'may be related', 'unlikely to answer')
     """
     if chance <= ANSWERS_AT:

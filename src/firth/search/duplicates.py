@@ -23,8 +23,9 @@ from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
 from firth.search.similar import similar_pairs
-from firth.text.near import Kind, Pairs, WordTable
+from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
+from firth.text.words import normal_form
 
 Unit = Literal["sentence", "document"]
 MIN_WORDS = 6
@@ -372,7 +373,7 @@ class _Finder:
 
         def text(number: int) -> str:
             d = int(order[number])
-            return " ".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
+            return "\n".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
 
         numbers = progress(range(len(order)), "Reading documents")
         table = WordTable(([text(number)] for number in numbers), MIN_WORDS)
@@ -393,7 +394,7 @@ class _Finder:
                 text=first,
                 kind=kind,
                 score=score,
-                differ=self._reader.differing(other, whole) if kind is Kind.RELATED else (),
+                differ=self._differing(other, whole) if kind is Kind.RELATED else (),
                 date=self._dates[d],
                 number=d,
             )
@@ -433,24 +434,19 @@ class _Finder:
     ) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
         """Return the groups of matching texts, and those of related ones.
 
-        Each text comes with those of the same words. With `retold`, only near copies must not
-        differ: of documents that tell one story in other words, many words do.
+        Each text comes with those of the same words. With `retold`, texts are documents, with a
+        sentence on each line.
         """
         ends = [near.left, near.right, similar.left, similar.right]
         copies = [number for first, some in repeats.items() for number in (first, *some)]
         numbers = np.unique(np.concatenate([*ends, np.array(copies, np.int64)]))
         of = dict(zip(numbers.tolist(), texts(numbers), strict=True))
 
-        copies_of_near = {*zip(near.left.tolist(), near.right.tolist(), strict=True)}
+        differing = self._differing if retold else self._reader.differing
 
         def is_match(pairs: Pairs) -> Any:
             ends = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-            matches = [
-                (retold and pair not in copies_of_near)
-                or not self._reader.differing(of[pair[0]], of[pair[1]])
-                for pair in ends
-            ]
-            return np.array(matches, bool)
+            return np.array([not differing(of[first], of[other]) for first, other in ends], bool)
 
         matches = [is_match(pairs) for pairs in (near, similar)]
         stars = group_pairs(near.where(matches[0]), similar.where(matches[1]))
@@ -470,7 +466,9 @@ class _Finder:
                 rows = [(number, Kind.EXACT, 1.0) for number in alike]
                 for number, score in some[first].items():
                     kind = self._reader.kind(of[first], of[number])
-                    if some is stars and kind is Kind.RELATED:
+                    if some is not stars:
+                        kind = Kind.RELATED
+                    elif kind is Kind.RELATED:
                         kind = Kind.SIMILAR
                     copies_of = () if some is not stars else repeats.get(number, ())
                     rows += [(each, kind, min(1.0, score)) for each in (number, *copies_of)]
@@ -482,6 +480,13 @@ class _Finder:
                 groups.append(Group(representative, members))
             found.append(tuple(sorted(groups, key=_nearness)))
         return found[0], found[1]
+
+    def _differing(self, a: str, b: str) -> tuple[str, ...]:
+        """Return what two documents with a sentence on each line differ in: near copies in what
+        matters, and retold ones in the facts of their near passages."""
+        if are_near(normal_form(a).split(), normal_form(b).split()):
+            return self._reader.differing(a, b)
+        return self._reader.differing_passages(a.split("\n"), b.split("\n"))
 
 
 def _best(pairs: Pairs, owners: Ints, items: Ints) -> Singles:

@@ -4,13 +4,17 @@ Two similar texts that differ in what matters (`firth.text.differences`) say dif
 are *related*, and no duplicates.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from firth.text.differences import DifferenceType, compared
-from firth.text.near import Kind, are_near
+from firth.text.near import Kind, WordTable, are_near
 from firth.text.stems import ENGLISH_STOP_WORDS
 from firth.text.tokens import tokens_of
 from firth.text.words import normal_form
+
+_FACTS = (DifferenceType.NUMBER, DifferenceType.DATE, DifferenceType.NAME, DifferenceType.ORDER)
+_MIN_WORDS = 6
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,33 @@ class Reader:
             ('number: Ten / 12', 'negation: – / Not')
         """
         return tuple(map(str, compared(a, b, self._language).mattering))
+
+    def differing_passages(self, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
+        """Return numbers, dates, names and orders in which sentences of two documents differ.
+
+        Sentences of one document that are near copies of one of the other are compared, unless the
+        other has them, too. Other words may differ: a story may be retold.
+
+        Example:
+            >>> said = "The mayor of the town opened the harbor in {}."
+            >>> Reader().differing_passages([said.format(2017)], [said.format(2019)])
+            ('number: 2017 / 2019',)
+        """
+        alone = [text for text in dict.fromkeys(a) if text not in {*b}]
+        first, texts = (
+            len(alone),
+            [*alone, *(text for text in dict.fromkeys(b) if text not in {*a})],
+        )
+        near = WordTable([texts], _MIN_WORDS).near(before=first)
+        ends = zip(near.left.tolist(), near.right.tolist(), strict=True)
+        found = [
+            str(item)
+            for i, j in ends
+            if j >= first
+            for item in compared(texts[i], texts[j], self._language).mattering
+            if item.type in _FACTS
+        ]
+        return tuple(dict.fromkeys(found))
 
     def kind(self, a: str, b: str) -> Kind:
         """Return how near two similar texts are, by their words and what differs.

@@ -1,8 +1,7 @@
 """Matching: for each text of a list its nearest in another, or in the same, if that is no chance.
 
-Two nulls are at hand, and true matches make both too careful, never too bold: the best in small
-parts of the right list, of which a true match spoils one; and the best among the other texts of the
-left list. So the one with the lower threshold counts.
+The null is that of the left texts among the right ones. Where the right list is too short for
+that, it is that of the left texts among each other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,15 +16,20 @@ import numpy as np
 from firth.run.console import WIDTH, plural, progress, wrapped
 from firth.run.executor import Executor, Local
 from firth.search.calibrate import fit_matches
-from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration, MatchNull, check_rate
+from firth.search.calibration import (
+    GUESSED,
+    UNKNOWN,
+    UNMEASURED,
+    Calibration,
+    MatchNull,
+    check_rate,
+)
 from firth.search.evidence import Reader
 from firth.text.near import Kind
 from firth.text.types import Floats, Ints, Singles
 
-GROUPS = 32
-"""Parts of the right list: a list in which all have a true match spoils one value in so many."""
 _ROWS, _COLUMNS = 1_024, 8_192
-_SHOWN = 20
+_SHOWN, _ROUNDING = 20, 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +214,8 @@ def match_texts(
     """
     check_rate(rate)
     others = right or left
-    known = Calibration(_null(left, right, rate, seed))
+    across = None if right is None else right.vectors
+    known = Calibration(fit_lists(left.vectors, across, seed))
     numbers, scores = _nearest(left.vectors, right, executor or Local())
     notes: tuple[str, ...] = ()
     threshold, expected = UNMEASURED, None
@@ -221,6 +226,13 @@ def match_texts(
         threshold = known.threshold(rate)
         expected = known.expected_false(scores, threshold)
         chances = known.matches.chance(scores).tolist()
+        if threshold >= 1:
+            notes = (
+                f"Texts are so alike that equal ones are chance, too, more often than {rate:g}.",
+            )
+        elif rate * known.matches.drawn < GUESSED:
+            few = f"{known.matches.drawn:,} texts"
+            notes = (f"A rate of {rate:g} is a guess: the threshold is fitted to {few}.",)
     reader = Reader(language)
     items = []
     rows = zip(numbers.tolist(), scores.tolist(), chances, strict=True)
@@ -246,18 +258,21 @@ def match_texts(
     return Matches(tuple(items), threshold, rate, expected, notes)
 
 
-def _null(left: Texts, right: Texts | None, rate: float, seed: int) -> MatchNull | None:
-    """Return the null of the best in the right list, or of the best of the other texts."""
-    owners = np.arange(len(left.texts))
-    within = fit_matches(left.vectors, owners, seed, groups=GROUPS)
-    if right is None:
-        return within
-    others = right.vectors, -1 - np.arange(len(right.texts))
-    across = fit_matches(left.vectors, owners, seed, others=others, groups=GROUPS)
-    if within is not None:
-        within = within.among(len(right.texts))
-    found = [null for null in (across, within) if null is not None]
-    return min(found, key=lambda null: null.threshold(rate), default=None)
+def fit_lists(left: Singles, right: Singles | None, seed: int) -> MatchNull | None:
+    """Return the null of the best in the right list, or of the best of the other texts.
+
+    Args:
+        left: Unit vectors, (n, d).
+        right: Unit vectors, (m, d). None: the left list is matched with itself.
+        seed: Of the sample.
+    """
+    owners = np.arange(len(left))
+    if right is not None:
+        across = fit_matches(left, owners, seed, others=(right, -1 - np.arange(len(right))))
+        if across is not None:
+            return across
+    within = fit_matches(left, owners, seed)
+    return within if right is None or within is None else within.among(len(right))
 
 
 @dataclass(frozen=True)
@@ -287,7 +302,7 @@ class _Comparing:
             better = cosines[rows, best] > scores
             scores[better] = cosines[rows, best][better]
             numbers[better] = best[better] + at
-        return numbers, np.minimum(scores, 1.0)
+        return numbers, scores
 
 
 def _nearest(left: Singles, right: Texts | None, executor: Executor) -> tuple[Ints, Floats]:
@@ -297,4 +312,5 @@ def _nearest(left: Singles, right: Texts | None, executor: Executor) -> tuple[In
     blocks = ((at, left[at : at + _ROWS]) for at in starts)
     parts = [*progress(executor.map(work, blocks), "Matching", len(starts))]
     numbers = np.concatenate([part[0] for part in parts])
-    return numbers, np.concatenate([part[1] for part in parts]).astype(np.float64)
+    scores = np.concatenate([part[1] for part in parts]).astype(np.float64)
+    return numbers, np.where(scores > 1 - _ROUNDING, 1.0, scores)

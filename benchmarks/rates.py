@@ -1,0 +1,384 @@
+"""Rates: claimed against measured, where no text that is asked has a counterpart.
+
+usage: python benchmarks/rates.py --data-dir DIR --work DIR [--encoder NAMES] [--corpus NAMES]
+
+`--data-dir` has the folders corpora and languages. Documents of a corpus are drawn, and halved.
+Each half is asked in the other, so that every document is taken out once. A fifth, or a twentieth,
+of the documents of one side comes once more, each text without a fifth of its words; in OneStop as
+articles at the elementary level. Texts that share most pairs of words with another document are
+left out. The null is fitted to the half that is searched, with its copies (taken out), or to both
+lists, where the copies are among the texts that are asked (lists).
+
+`--answers` asks SciFact, CACM (in the folder retrieval) and titles of a forum. What answers one
+half of the questions is taken out. The rival is the cosine of the best sentence.
+
+Vectors and results stay in `--work`, and are used again. The tables have all that is there.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import firth
+from figures import Cell, record
+from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate, mean_of_rows
+from firth.evaluation.bootstrap import Sample as Drawn
+from firth.plain import encoded
+from firth.run.console import set_quiet
+from firth.run.executor import Local
+from firth.search.calibrate import fit_matches
+from firth.search.calibration import ANSWERS, UNLIKELY, Calibration, MatchNull
+from firth.search.match import fit_lists
+from firth.search.search import Search
+from firth.text.near import WordTable
+from firth.text.sentences import split_paragraphs
+from firth.text.types import Floats, Ints, Singles, unit
+from search import SETS, Task, read, titles
+
+CHOOSE = {
+    "wiki_en_2021": "en",
+    "news_onestop": "en",
+    "captions_coco_val2017": "en",
+    "deu_10kgnad_test": "de",
+}
+CONFIRM = {
+    "mixed_gum": "en",
+    "science_plos": "en",
+    "textbook_openstax_anthropology": "en",
+    "speeches_whitehouse_2009_2015": "en",
+    "forum_stackexchange": "en",
+    "fra_masakhanews": "fr",
+    "hin_ltrc_literature": "hi",
+}
+"""Corpora on which the null was chosen, those that took no part in that, and their languages."""
+Booleans = npt.NDArray[np.bool_]
+ENCODERS = {
+    "text alone": 2_000,
+    "use-multilingual": 2_000,
+    "all-MiniLM-L6-v2": 2_000,
+    "multilingual-e5-small": 1_000,
+}
+"""Encoders, and how many texts each reads."""
+RATES, COPIED = (0.2, 0.1, 0.05, 0.02, 0.01), (0.0, 0.05, 0.2)
+PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 20, 6, 60, 13
+FACTORS = (2, 2, 2, 2, 3)
+"""Between a claimed rate and a measured one where it holds."""
+RULES = {
+    "taken out": ("firth", "Gumbel of quantiles", "cosine of other corpora", "random pairs"),
+    "lists": ("firth",),
+}
+Key = tuple[str, str, str, float]
+"""Corpus, encoder, way, and share of copies."""
+FOUND = 20
+"""Matches of a list below which its share of chance says nothing."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Texts of a corpus: the document of each, and whether it is one of the copies of that."""
+
+    texts: Sequence[str]
+    owners: Ints
+    copied: Booleans
+    language: str
+
+
+def sample(data: Path, corpus: str, size: int) -> Sample:
+    """Draw texts of a corpus, and copy those of a fifth of the documents of each half."""
+    folder = data / ("languages/corpora" if corpus[3] == "_" else "corpora")
+    language, rng = {**CHOOSE, **CONFIRM}[corpus], np.random.default_rng(SEED)
+    with gzip.open(folder / f"{corpus}.jsonl.gz", "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    levels = {row["id"]: row["text"] for row in rows} if corpus == "news_onestop" else {}
+    rows = [row for row in rows if not levels or row["id"].endswith("-adv")]
+    drawn: list[tuple[str, int]] = []
+    chosen: list[dict[str, Any]] = []
+    for at in rng.permutation(len(rows)).tolist():
+        drawn += [(text, len(chosen)) for text in usual(rows[at]["text"], language, rng)]
+        chosen.append(rows[at])
+        if len(drawn) >= 1.1 * size:
+            break
+    # Texts that another document repeats have a counterpart that nobody made.
+    table, owners = WordTable([[text for text, _ in drawn]], MIN_WORDS), np.array(drawn)[:, 1]
+    near = table.near()
+    apart = owners[near.left] != owners[near.right]
+    lost = {*near.left[apart].tolist(), *near.right[apart].tolist()}
+    lost |= {other for first, others in table.repeats().items() for other in (first, *others)}
+    kept = [row for at, row in enumerate(drawn) if at not in lost][:size]
+    copies: list[tuple[str, int]] = []
+    for number in range(
+        0, len(chosen), 5
+    ):  # Of five documents in a row, two or three are of a half.
+        level = levels.get(chosen[number]["id"].removesuffix("-adv") + "-ele")
+        found = usual(level, language, rng) if level else []
+        found = found or [worse(text, rng) for text, owner in kept if owner == number]
+        copies += [(text, number) for text in found]
+    return Sample(
+        [text for text, _ in kept + copies],
+        np.array([owner for _, owner in kept + copies]),
+        np.arange(len(kept) + len(copies)) >= len(kept),
+        language,
+    )
+
+
+def usual(text: str, language: str, rng: np.random.Generator) -> list[str]:
+    """Return sentences of usual length, a few of each document in order."""
+    every = [each for part in split_paragraphs(text, language) for each in part]
+    found = [each for each in every if MIN_WORDS <= len(each.split()) <= MAX_WORDS]
+    chosen = rng.permutation(len(found))[:PER_DOCUMENT]
+    return [found[at] for at in sorted(chosen.tolist())]
+
+
+def worse(text: str, rng: np.random.Generator) -> str:
+    """Return a text without a fifth of its words."""
+    words = text.split()
+    gone = {*rng.permutation(len(words))[: max(1, len(words) // 5)].tolist()}
+    return " ".join(word for at, word in enumerate(words) if at not in gone)
+
+
+def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
+    """Return unit vectors of the texts, (n, d), kept in a file."""
+    if not stored.is_file():
+        name = None if encoder == "text alone" else encoder
+        (found,) = encoded([list(texts.texts)], name, texts.language, SEED, Local())
+        np.save(stored.with_suffix(".part.npy"), unit(found.astype(np.float64)).astype(np.float32))
+        stored.with_suffix(".part.npy").rename(stored)
+    vectors: Singles = np.load(stored)
+    return vectors
+
+
+def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
+    """Yield thresholds of each rule and the best of each text, by the way and share of copies."""
+    half = texts.owners % 2 ^ texts.owners // 20 % 2
+    every = {0.0: 1, 0.05: 20, 0.2: 5}
+    for copied in COPIED:
+        again = texts.copied & (texts.owners % every[copied] == 0) & (copied > 0)
+        for side in (0, 1):
+            held = np.flatnonzero((half == side) & (again | ~texts.copied))
+            asked, right = (np.flatnonzero((half == s) & ~texts.copied) for s in (1 - side, side))
+            left = np.concatenate([asked, np.flatnonzero((half == side) & again)])
+            # A copy is a document beside its source.
+            owners = (
+                texts.owners[held] + texts.owners.max() * texts.copied[held] + texts.copied[held]
+            )
+            null = fit_matches(vectors[held], owners, SEED)
+            lists = fit_lists(vectors[left], vectors[right], SEED)
+            best = nearest(vectors[asked], vectors[held])
+            across = vectors[held] @ vectors[held].T
+            across[owners[:, None] == owners] = -1.0
+            highest = across.max(axis=1)
+            false = texts.owners[held][across.argmax(axis=1)] != texts.owners[held]
+            rules = {
+                "firth": thresholds(null),
+                "Gumbel of quantiles": gumbel(highest),
+                "random pairs": np.quantile(across[across > -1], 1 - np.array(RATES)).tolist(),
+            }
+            shares = []
+            if null is not None:
+                known = Calibration(null)
+                for cut in (known.threshold_of_share(highest, 0.05), known.threshold(0.01)):
+                    found = highest >= cut
+                    expected = known.expected_false(highest, cut)
+                    shares.append([expected, int((found & false).sum()), int(found.sum())])
+            yield {
+                "way": "taken out",
+                "copied": copied,
+                "rules": rules,
+                "best": best,
+                "shares": shares,
+            }
+            best = nearest(vectors[asked], vectors[right])
+            rules = {"firth": thresholds(lists)}
+            yield {"way": "lists", "copied": copied, "rules": rules, "best": best, "shares": []}
+
+
+def thresholds(null: MatchNull | None) -> list[float]:
+    """Return the threshold of each rate; nothing reaches that of an unknown one."""
+    return [2.0 if null is None else null.threshold(rate) for rate in RATES]
+
+
+def nearest(left: Singles, right: Singles) -> list[float]:
+    """Return the best cosine of each left vector, to four places."""
+    best: list[float] = (left @ right.T).max(axis=1).astype(float).round(4).tolist()
+    return best
+
+
+def gumbel(best: Singles) -> list[float]:
+    """Return thresholds by a Gumbel distribution fitted to the quantiles 0.1 to 0.8 of the best."""
+    at = np.linspace(0.1, 0.8, 25)
+    slope, start = np.polyfit(-np.log(-np.log(at)), np.quantile(best, at), 1)
+    return [float(start - slope * np.log(-np.log(1 - rate))) for rate in RATES]
+
+
+def measured(pair: Sequence[dict[str, Any]], rule: str) -> Floats:
+    """Return the share of texts that reach each threshold of a rule, over both halves."""
+    reached = [np.array(cell["best"])[:, None] >= cell["rules"][rule] for cell in pair]
+    share: Floats = np.concatenate(reached).mean(axis=0)
+    return share
+
+
+def held(shares: Sequence[Floats]) -> list[Cell]:
+    """Return how many shares there are, and in how many percent the rate holds."""
+    ratio = np.array(shares) / np.array(RATES)
+    good = ((ratio <= FACTORS) & (ratio >= 1 / np.array(FACTORS))).mean(axis=0)
+    return [len(ratio), *(round(100 * float(value)) for value in good[1:])]
+
+
+def add_fixed(pairs: dict[Key, list[dict[str, Any]]]) -> None:
+    """Add the rule of a rival: the cosine that has the rate in the corpora that chose."""
+    for encoder in ENCODERS:
+        own = {key: pair for key, pair in pairs.items() if key[1:3] == (encoder, "taken out")}
+        best = [
+            np.quantile(cell["best"], 1 - np.array(RATES))
+            for key, pair in own.items()
+            for cell in pair
+            if key[0] in CHOOSE and not key[3]
+        ]
+        for cell in (cell for pair in own.values() if best for cell in pair):
+            cell["rules"]["cosine of other corpora"] = np.mean(best, axis=0)
+
+
+def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
+    """Record the tables: by encoder, by rule, and the share of chance in lists."""
+    pairs: dict[Key, list[dict[str, Any]]] = {}
+    for (corpus, encoder), found in results.items():
+        for cell in found:
+            pairs.setdefault((corpus, encoder, cell["way"], cell["copied"]), []).append(cell)
+    add_fixed(pairs)
+    rows: dict[str, list[Cell]] = {}
+    rules: dict[str, list[Cell]] = {}
+    lists: dict[str, list[Cell]] = {}
+    for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
+        mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
+        for encoder in ENCODERS:
+            shares = [measured(pair, "firth") for key, pair in mine.items() if key[1] == encoder]
+            if shares:
+                columns = (100 * np.array(shares)).T
+                rows[f"{encoder}, {kind}"] = [spread(column, 1) for column in columns]
+        for way, names in RULES.items():
+            for rule in names:
+                own = [pair for key, pair in mine.items() if key[2] == way]
+                shares = [measured(pair, rule) for pair in own if rule in pair[0]["rules"]]
+                if shares:
+                    rules[f"{rule}, {way}, {kind}"] = held(shares)
+        for copied in COPIED:
+            taken = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]
+            lists[f"{copied:.0%}, {kind}"] = []
+            for at in (0, 1):
+                sums = np.array(
+                    [np.sum([cell["shares"][at] for cell in pair], 0) for pair in taken]
+                )
+                sums = sums[sums[:, 2] >= FOUND] if len(sums) else np.empty((0, 3))
+                for column in (0, 1):
+                    lists[f"{copied:.0%}, {kind}"].append(
+                        spread(100 * sums[:, column] / sums[:, 2])
+                    )
+    sizes = ", ".join(f"{name} {size:,} texts" for name, size in ENCODERS.items())
+    data = (
+        f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; {sizes}; copies 0, 5, 20 %; "
+        f"{len(results)} pairs of a corpus and an encoder"
+    )
+    for name, heads, table in (
+        ("rates", ["measured, %, for", *(f"{rate:.0%}" for rate in RATES)], rows),
+        ("rates-rules", ["rule", "cells", "10 %", "5 %", "2 %", "1 %"], rules),
+        ("rates-lists", ["copies", "set to 5 %: said", "true", "rate 1 %: said", "true"], lists),
+    ):
+        command = "python benchmarks/rates.py --data-dir DATA --work WORK"
+        record(name, heads, table, command=command, data=data, seed=SEED)
+
+
+def spread(values: Floats, digits: int = 0) -> str | None:
+    """Return the median of percentages, and the middle nine tenths."""
+    if not len(values):
+        return None
+    low, middle, high = (f"{value:.{digits}f}" for value in np.quantile(values, (0.05, 0.5, 0.95)))
+    return f"{middle} ({low} to {high})"
+
+
+def answered(task: Task, encoder: str, work: Path) -> list[Cell]:
+    """Return how well first hits tell questions with an answer from those without, in percent."""
+    rng = np.random.default_rng(SEED)
+    lost = rng.permutation(len(task.queries)) < len(task.queries) / 2
+    gone = set().union(*(task.relevant[at] for at in np.flatnonzero(lost).tolist()))
+    chosen = [at for at in range(len(task.queries)) if lost[at] or task.relevant[at] - gone]
+    kept = [{"id": name, "text": text} for name, text in task.documents.items() if name not in gone]
+    run = work / f"answers-{task.name}-{encoder}"
+    firth.build(kept, run, encoder="none" if encoder == "text alone" else encoder, seed=SEED)
+    search = Search.open(run)
+    hits = [search.search(task.queries[at], top=1)[:1] for at in chosen]
+    evidence = np.array([search.first_evidence(task.queries[at], "sentence") for at in chosen])
+    cosines = np.array([hit[0].dense_score if hit else 0.0 for hit in hits])
+    said = np.array([hit[0].answer if hit else UNLIKELY for hit in hits])
+    without = lost[chosen]
+    shares = [
+        share(said[kind] == answer)
+        for answer, kind in ((ANSWERS, ~without), (ANSWERS, without), (UNLIKELY, ~without))
+    ]
+    return [auc(evidence, without), auc(cosines, without), *shares]
+
+
+def auc(scores: Floats, without: Booleans) -> Estimate:
+    """Return how often a question with an answer scores higher than one without, in percent."""
+
+    high, low = scores[~without], scores[without]
+    above = (high[:, None] > low) + (high[:, None] == low) / 2
+
+    def value(counts: Floats) -> Floats:
+        yes, no = counts[:, ~without], counts[:, without]
+        found: Floats = 100 * ((yes @ above) * no).sum(axis=1) / (yes.sum(axis=1) * no.sum(axis=1))
+        return found
+
+    return estimate(Drawn(value, len(scores), bootstrap_seed(SEED, "rates", "answers")))
+
+
+def share(values: Booleans) -> Estimate:
+    """Return the share of true values, in percent."""
+    seed = bootstrap_seed(SEED, "rates", "answers")
+    return estimate(Drawn(mean_of_rows(100 * values.astype(float)), len(values), seed))
+
+
+def main() -> None:
+    """Measure what is not measured yet, and record the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--encoder", nargs="*", default=[*ENCODERS])
+    parser.add_argument("--corpus", nargs="*", default=[*CHOOSE, *CONFIRM])
+    parser.add_argument("--answers", action="store_true")
+    given = parser.parse_args()
+    set_quiet(True)
+    given.work.mkdir(parents=True, exist_ok=True)
+    if given.answers:
+        tasks = [read(given.data_dir / "retrieval", name) for name in SETS]
+        tasks.append(titles(given.data_dir / "corpora" / "forum_stackexchange.jsonl.gz"))
+        asked = {
+            f"{task.name}, {encoder}": answered(task, encoder, given.work)
+            for encoder in given.encoder
+            for task in tasks
+        }
+        heads = ["questions", "AUC", "of the cosine", "probably", "wrongly", "wrongly refused"]
+        command = "python benchmarks/rates.py --data-dir DATA --work WORK --answers"
+        data = "SciFact, which chose; CACM; 300 titles of forum_stackexchange"
+        record("rates-answers", heads, asked, command=command, data=data, seed=SEED)
+        return
+    for corpus in given.corpus:
+        for encoder in given.encoder:
+            stored = given.work / f"{corpus}-{encoder}.json"
+            if not stored.is_file():
+                texts = sample(given.data_dir, corpus, ENCODERS[encoder])
+                vectors = vectors_of(texts, encoder, stored.with_suffix(".npy"))
+                stored.write_text(json.dumps([*cells(texts, vectors)]))
+    names = [(c, e) for c in (*CHOOSE, *CONFIRM) for e in ENCODERS]
+    files = {name: given.work / f"{'-'.join(name)}.json" for name in names}
+    report({name: json.loads(file.read_text()) for name, file in files.items() if file.is_file()})
+
+
+if __name__ == "__main__":
+    main()
