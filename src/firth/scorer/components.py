@@ -55,6 +55,14 @@ class HasMatrix(Protocol):
         """Return the similarities of n texts with each other, (n, n)."""
 
 
+@runtime_checkable
+class WeighsWords(Protocol):
+    """A component in which rare words count more."""
+
+    def weighing(self, space: WordSpace) -> "Component":
+        """Return the same component with the rarities of another space."""
+
+
 class ExplainsProducts(Protocol):
     """Says which topics of a corpus two vectors share (`firth.scorer.contexts.TopicFits`)."""
 
@@ -111,6 +119,10 @@ class SummedWords:
     ) -> None:
         self._space, self._weight, self._open_topics = space, spelling_weight, open_topics
 
+    def weighing(self, space: WordSpace) -> "SummedWords":
+        """Return the same component with the rarities of another space."""
+        return SummedWords(space, self._weight, self._open_topics)
+
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,); 0 where a text has no word. Each distinct text is read once."""
         texts, left, right = numbered(pairs)
@@ -166,6 +178,10 @@ class AlignedWords:
 
     def __init__(self, space: WordSpace, states: WordStates | None = None) -> None:
         self._space, self._states = space, states
+
+    def weighing(self, space: WordSpace) -> "AlignedWords":
+        """Return the same component with the rarities of another space."""
+        return AlignedWords(space, self._states)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return mean matches, (n,), in [0, 1]; 0 where a text has no word."""

@@ -26,6 +26,7 @@ from firth.scorer.components import (
     EncodedSentences,
     HasMatrix,
     SummedWords,
+    WeighsWords,
 )
 from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import TOPICS, Explanation, Part, parts_of
@@ -44,7 +45,8 @@ _BEYOND = 1e-6
 class Scorer:
     """Scores pairs of texts by the weighted mean of similarities, and explains each score.
 
-    Scores are symmetric, and do not depend on other pairs, to the last bit.
+    Scores are symmetric, and do not depend on other pairs, to the last bit. Those of `among` depend
+    on the set of pairs that it was given.
 
     Args:
         components: Name → component.
@@ -109,6 +111,22 @@ class Scorer:
         scorer = cls(components, blend.weights, space, contexts)
         scorer._opened_from = (run, blend)
         return scorer
+
+    def among(self, pairs: Sequence[TextPair]) -> "Scorer":
+        """Return a scorer for a set of pairs, such as a file: its own frequencies count, too.
+
+        A word that many of the pairs have says little about which of them are similar, however rare
+        it is in the corpus (`WordSpace.among`). A single pair has the same score in both ways.
+        """
+        distinct = list(dict.fromkeys(checked(pairs)))
+        if len(distinct) < 2:
+            return self
+        space = self._space.among(distinct)
+        components = {
+            name: component.weighing(space) if isinstance(component, WeighsWords) else component
+            for name, component in self.components.items()
+        }
+        return Scorer(components, self.weights, space, self._open_contexts)
 
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:
