@@ -79,7 +79,9 @@ def test_what_is_frequent_among_compared_texts_counts_less() -> None:
     assert among.rarity("elsewhere") == known.rarity("elsewhere")
     shared = space().among([("sail", "sail"), ("storm", "cow")])
     apart = space().among([("sail", "the"), ("storm", "cow")])
-    assert shared.rarity("sail") / shared.rarity("storm") == apart.rarity("sail") / apart.rarity("storm")
+    assert shared.rarity("sail") / shared.rarity("storm") == apart.rarity("sail") / apart.rarity(
+        "storm"
+    )
 
 
 def test_compared_texts_keep_the_weight_of_spelling() -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from firth.encoders.encoder import WordStates
@@ -82,6 +83,17 @@ class EncodedSentences:
         self, encode: Encode, open_topics: Callable[[], ExplainsProducts] | None = None
     ) -> None:
         self._encode, self._open_topics = encode, open_topics
+
+    def remembering(self, texts: Sequence[str]) -> "EncodedSentences":
+        """Return the same component, which keeps the vectors of some distinct texts."""
+        vectors = np.asarray(self._encode(texts))
+        numbers = {text: number for number, text in enumerate(texts)}
+
+        def encode(asked: Sequence[str]) -> npt.NDArray[np.floating]:
+            known = all(text in numbers for text in asked)
+            return vectors[[numbers[text] for text in asked]] if known else self._encode(asked)
+
+        return EncodedSentences(encode, self._open_topics)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,). Each distinct text is encoded once."""

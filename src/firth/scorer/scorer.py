@@ -19,7 +19,7 @@ from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Stage
-from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder
+from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder, weights_among
 from firth.scorer.components import (
     AlignedWords,
     Component,
@@ -32,7 +32,7 @@ from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import TOPICS, Explanation, Part, parts_of
 from firth.scorer.explanation import WORDS as WORDS_PART
 from firth.scorer.matches import WordReader
-from firth.text.types import Floats, TextPair, checked
+from firth.text.types import Floats, TextPair, checked, numbered
 from firth.text.words import UNKNOWN
 
 COMPONENTS = "firth.components"
@@ -53,6 +53,7 @@ class Scorer:
         weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
         space: Which words the corpus has.
         open_contexts: Opens the contexts that explain scores.
+        adapts: Whether `among` weighs an encoder by how far it agrees with the words of the texts.
 
     Example:
         >>> scorer = Scorer.open(Run.open("run"))
@@ -67,11 +68,13 @@ class Scorer:
         weights: Mapping[str, float],
         space: WordSpace,
         open_contexts: Callable[[], Contexts],
+        *,
+        adapts: bool = False,
     ) -> None:
         whole = sum(weights.values())
         self.weights = {name: weight / whole for name, weight in weights.items() if weight}
         self.components = components
-        self._space, self._open_contexts = space, open_contexts
+        self._space, self._open_contexts, self._adapts = space, open_contexts, adapts
         self._opened_from: tuple[Run, Blend] | None = None
 
     def __reduce__(self) -> tuple[Callable[[Run, Blend], "Scorer"], tuple[Run, Blend]]:
@@ -108,7 +111,10 @@ class Scorer:
         components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
         for name, open_component in _added(run, blend.weights).items():
             components[name] = open_component(run)
-        scorer = cls(components, blend.weights, space, contexts)
+        # States of words are those of the encoder, and weights that are set stay.
+        is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
+        adapts = run.settings.encoder.model is not None and states is None and not is_set
+        scorer = cls(components, blend.weights, space, contexts, adapts=adapts)
         scorer._opened_from = (run, blend)
         return scorer
 
@@ -116,7 +122,8 @@ class Scorer:
         """Return a scorer for a set of pairs, such as a file: its own frequencies count, too.
 
         A word that many of the pairs have says little about which of them are similar, however rare
-        it is in the corpus (`WordSpace.among`). A single pair has the same score in both ways.
+        it is in the corpus (`WordSpace.among`). An encoder without states of words counts by how
+        far it agrees with the words (`weights_among`). A single pair scores as without the set.
         """
         distinct = list(dict.fromkeys(checked(pairs)))
         if len(distinct) < 2:
@@ -126,7 +133,15 @@ class Scorer:
             name: component.weighing(space) if isinstance(component, WeighsWords) else component
             for name, component in self.components.items()
         }
-        return Scorer(components, self.weights, space, self._open_contexts)
+        encoded = components[SENTENCES]
+        if self._adapts and isinstance(encoded, EncodedSentences):
+            components[SENTENCES] = encoded.remembering(numbered(distinct)[0])
+        scorer = Scorer(components, self.weights, space, self._open_contexts)
+        if self._adapts:
+            found = scorer.component_similarities(distinct)
+            weights = weights_among(self.weights, found)
+            scorer = Scorer(components, weights, space, self._open_contexts)
+        return scorer
 
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:
