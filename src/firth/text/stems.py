@@ -35,7 +35,7 @@ _SYLLABLES = (
     "\uab00-\uab2f\uac00-\ud7af"
 )
 _SYLLABIC = re.compile(f"[{_SYLLABLES}]")
-"""A letter of a script that has one for each syllable: Ethiopic, Hangul, Cherokee, Canadian, Yi, Vai.
+"""A letter that is a syllable: Ethiopic, Hangul, Cherokee, Canadian, Yi and Vai.
 Such a letter says as much as two of an alphabet, so that n-grams have 1 to 3 of them."""
 _ENDS = ord("<"), ord(">")
 _FEWER = 2
