@@ -74,7 +74,8 @@ class Scorer:
         whole = sum(weights.values())
         self.weights = {name: weight / whole for name, weight in weights.items() if weight}
         self.components = components
-        self._space, self._open_contexts, self._adapts = space, open_contexts, adapts
+        self._space, self._open_contexts = space, open_contexts
+        self._adapts = adapts and {SENTENCES, ALIGNED} <= self.weights.keys()
         self._opened_from: tuple[Run, Blend] | None = None
 
     def __reduce__(self) -> tuple[Callable[[Run, Blend], "Scorer"], tuple[Run, Blend]]:

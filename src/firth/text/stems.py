@@ -31,7 +31,7 @@ IDF = "idf.json"
 SHORTEST, LONGEST = 3, 5
 """Characters of an n-gram, `<` and `>` at the ends of a word included."""
 _SYLLABLES = (
-    "\u1100-\u11ff\u1200-\u139f\u13a0-\u13ff\u1400-\u167f\u2d80-\u2ddf\ua000-\ua4cf\ua500-\ua63f"
+    "\u1200-\u139f\u13a0-\u13ff\u1400-\u167f\u2d80-\u2ddf\ua000-\ua4cf\ua500-\ua63f"
     "\uab00-\uab2f\uac00-\ud7af"
 )
 _SYLLABIC = re.compile(f"[{_SYLLABLES}]")
