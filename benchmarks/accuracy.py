@@ -3,8 +3,8 @@
 usage: python benchmarks/accuracy.py --data-dir DIR --run RUN [--encoder-run RUN]
 
 `--data-dir` has the sets that `firth evaluate` reads. `--run` is a run that learned from text,
-`--encoder-run` one of the same text with all-MiniLM-L6-v2. Without it, only the table of sets and of
-pairs alone is recorded.
+`--encoder-run` one of the same text with all-MiniLM-L6-v2. Without it, only the table of sets
+is recorded.
 """
 
 import argparse
