@@ -287,7 +287,7 @@ class SetConstant:
     name: str = "set"
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        return np.arange(len(pairs)) + float(self.known)
+        return np.arange(len(pairs), dtype=np.float64) + self.known
 
     def among(self, pairs: Sequence[TextPair]) -> "SetConstant":
         return SetConstant(len(pairs))
