@@ -1,13 +1,15 @@
 """Accuracy: rank correlation with human ratings of similarity, on eight sets.
 
-usage: python benchmarks/accuracy.py --data-dir DIR --run RUN --encoder-run RUN
+usage: python benchmarks/accuracy.py --data-dir DIR --run RUN [--encoder-run RUN]
 
 `--data-dir` has the sets that `firth evaluate` reads. `--run` is a run that learned from text,
-`--encoder-run` one of the same text with all-MiniLM-L6-v2.
+`--encoder-run` one of the same text with all-MiniLM-L6-v2. Without it, only the table of sets
+is recorded.
 """
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 
@@ -33,6 +35,8 @@ HEADINGS = {
 }
 FIRST, SEVEN = list(HEADINGS)[:5], [name for name in HEADINGS if name != "sts-b:dev"]
 PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER))
+ALONE = "pairs alone"
+OF_SETS = ((SCORER,), (SCORER, ALONE), (SCORER, NGRAMS))
 SHORT = "encoder cut"
 PARTS = {"encoder: the last 256 of 512 dimensions": (STATIC, SHORT)}
 """What a part adds: the whole, and the whole without it."""
@@ -51,8 +55,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--run", required=True)
-    parser.add_argument("--encoder-run", required=True)
+    parser.add_argument("--encoder-run")
     given = parser.parse_args()
+    if given.encoder_run is None:
+        of_sets(given.data_dir, given.run)
+        return
     systems = {
         SCORER: given.run,
         STATIC: f"{given.run}/encoder",
@@ -94,6 +101,26 @@ def main() -> None:
     }
     gains |= {name: [difference(done, pair, SEVEN)] for name, pair in PARTS.items()}
     record("accuracy-gains", ["", "mean of seven sets"], gains, command=command, data=data)
+
+
+def of_sets(data_dir: Path, run: str) -> None:
+    """Record what scoring a set as a whole adds to scoring each of its pairs alone."""
+    scorers = {name: open_scorer(opened) for name, opened in (
+        (SCORER, run), (NGRAMS, f"baseline:ngrams@{run}"),
+    )}  # fmt: skip
+    whole = evaluate(scorers, list(HEADINGS), data_dir)
+    alone = evaluate({ALONE: scorers[SCORER]}, list(HEADINGS), data_dir, alone=True)
+    both = [
+        replace(one, scores={**one.scores, **other.scores})
+        for one, other in zip(whole.sets, alone.sets, strict=True)
+    ]
+    done = replace(whole, sets=tuple(both))
+    rows: dict[str, list[Cell]] = {}
+    for title, sets in {**{h: [n] for n, h in HEADINGS.items()}, "mean of seven": SEVEN}.items():
+        rows[title] = [difference(done, models, sets) for models in OF_SETS]
+    command = "python benchmarks/accuracy.py --data-dir DATA --run RUN"
+    data = ", ".join(f"{HEADINGS[o.data.id]} {len(o.data.rows):,} pairs" for o in both)
+    record("accuracy-set", ["", *map(" - ".join, OF_SETS)], rows, command=command, data=data)
 
 
 def pairs_per_second(scorer: PairScorer, pairs: Sequence[TextPair]) -> int:

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from figures import ROOT, STORED
 
 IMAGES = ROOT / "docs" / "images"
-SYSTEMS = ("char", "n-grams of stems", "scorer", "encoder")
+SYSTEMS = ("best n-grams", "n-grams of stems", "scorer", "encoder")
 MARKERS = "|xo^"
 
 

@@ -1,17 +1,18 @@
 """Languages: rank correlation with human ratings in nine languages, by what was learned from.
 
-usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MODEL]
+usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MODEL] [--first]
 
 `DIR/corpora/LANGUAGE_*.jsonl.gz` are documents, and `DIR/eval/SET/pairs.tsv` are SemRel2024 and
 translations of STSb. Runs are built in `FOLDER`, and used again where they are there. `MODEL` is
-multilingual-e5-small, which is measured alone and under the scorer of each run.
+multilingual-e5-small, which is measured alone and under the scorer of each run. `--first` records
+the first table alone, of the scorer and the best character n-grams of each language.
 """
 
 import argparse
 import gzip
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,10 @@ from firth.scorer.blend import build_blend
 from firth.scorer.scorer import Scorer
 from firth.text.types import Floats, PairScorer, TextPair
 
-CHAR, NGRAMS, SCORER, ENCODER = "char", "n-grams of stems", "scorer", "encoder"
+NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"
+ALONE, BEST = "scorer, pairs alone", "best n-grams"
+SIZES_OF_NGRAMS = {"1": (1, 1), "1 to 2": (1, 2), "2 to 4": (2, 4), "3 to 5": (3, 5)}
+"""Characters of the n-grams of the simple rivals."""
 DICE, E5, OVER = "Dice", "e5-small", "scorer over e5-small"
 LANGUAGES = {
     "afr": ("Afrikaans", "afr", "0.07M words, talks"),
@@ -62,17 +66,32 @@ DATA = "SemRel2024 and machine translations of STSb; {split} splits: {sizes}"
 
 
 class CharNgrams:
-    """Tf-idf of character 3-to-5-grams within words, with the idf of the set itself."""
+    """Tf-idf of character n-grams within words, with the idf of the set itself."""
 
-    name = CHAR
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,)."""
         text = require("sklearn.feature_extraction.text", "reproduce", "this baseline")
-        table = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+        sizes = SIZES_OF_NGRAMS[self.name]
+        table = text.TfidfVectorizer(analyzer="char_wb", ngram_range=sizes, sublinear_tf=True)
         rows = table.fit_transform([side for pair in zip(*pairs, strict=True) for side in pair])
         products: Floats = np.asarray(rows[: len(pairs)].multiply(rows[len(pairs) :]).sum(axis=1))
         return products.ravel()
+
+
+class Alone:
+    """A scorer of a run that scores each pair alone."""
+
+    name = ALONE
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return scores, (n,)."""
+        return self._scorer.similarities(pairs)
 
 
 def main() -> None:
@@ -83,6 +102,7 @@ def main() -> None:
     parser.add_argument("--language", nargs="*", default=list(LANGUAGES), choices=LANGUAGES)
     parser.add_argument("--split", default="test")
     parser.add_argument("--encoder", help="multilingual-e5-small: a folder or a hub name")
+    parser.add_argument("--first", action="store_true", help="the first table alone")
     given = parser.parse_args()
     given.runs.mkdir(exist_ok=True)
     done = {code: measured(given, code) for code in given.language}
@@ -90,41 +110,57 @@ def main() -> None:
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
     if given.split != "test" or len(done) < len(LANGUAGES):
         return
-    over: Shown = [E5, OVER, (OVER, E5)] if given.encoder else []
-    first: Shown = [CHAR, SCORER, (SCORER, CHAR)]
-    others: Shown = [DICE, NGRAMS, ENCODER, *over]
     data = DATA.format(split="test", sizes=_sizes(done))
+    best = {code: best_ngrams(one) for code, one in done.items()}
     rows: Rows = {
-        LANGUAGES[code][0]: [LANGUAGES[code][2], len(one.sets[0].data.rows)]
+        LANGUAGES[code][0]: [LANGUAGES[code][2], len(one.sets[0].data.rows), best[code]]
         for code, one in done.items()
     }
-    _record("languages", ["learned from", "pairs"], rows, first, done, data)
-    _record("languages-others", [], {}, others, done, data)
+    first: Shown = [BEST, SCORER, (SCORER, BEST), ALONE]
+    headings = ["learned from", "pairs", "characters"]
+    _record("languages", headings, rows, first, done, data, best)
+    if given.first:
+        return
+    over: Shown = [E5, OVER, (OVER, E5)] if given.encoder else []
+    _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER, *over], done, data)
     grown(given.data_dir, given.runs)
     kinds(given.data_dir, given.runs)
+
+
+def best_ngrams(done: Evaluation) -> str:
+    """Return which character n-grams are the best on the set itself, the strongest simple rival."""
+    found = {name: done.find(name, done.sets[0].data.id).value for name in SIZES_OF_NGRAMS}
+    return max(found, key=lambda name: found[name] or 0.0)
 
 
 def measured(given: argparse.Namespace, code: str) -> Evaluation:
     """Build the run of a language from all its text, and evaluate it with the baselines."""
     files = sorted((given.data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
-    scorers = opened(files, given.runs / code)
-    if given.encoder:
+    stages = [build_words, build_blend, *([] if given.first else [build_encoder])]
+    scorers = opened(files, given.runs / code, stages)
+    if given.encoder and not given.first:
         scorers |= over(given.runs / code, given.encoder)
     return evaluated(scorers, given.data_dir, code, given.split)
 
 
-def opened(files: Sequence[Path], run: Path) -> dict[str, PairScorer]:
-    """Build a run, and open its scorer, its encoder and the baselines."""
+def opened(
+    files: Sequence[Path],
+    run: Path,
+    stages: Sequence[Callable[[Run], object]] = (build_words, build_blend, build_encoder),
+) -> dict[str, PairScorer]:
+    """Build a run, and open its scorer, its encoder if it is built, and the baselines."""
     if not run.is_dir():
         build_corpus(Run.create(run, Settings()), [str(file) for file in files])
-    for stage in (build_words, build_blend, build_encoder):
+    for stage in stages:
         stage(Run.open(run))
+    scorer = Scorer.open(run)
     return {
         DICE: open_baseline("dice"),
-        CHAR: CharNgrams(),
+        **{name: CharNgrams(name) for name in SIZES_OF_NGRAMS},
         NGRAMS: open_baseline("ngrams", run),
-        SCORER: Scorer.open(run),
-        ENCODER: open_scorer(str(run / ENCODER)),
+        SCORER: scorer,
+        ALONE: Alone(scorer),
+        **({ENCODER: open_scorer(str(run / ENCODER))} if build_encoder in stages else {}),
     }
 
 
@@ -196,13 +232,22 @@ def _record(
     shown: Shown,
     done: Mapping[str, Evaluation],
     data: str,
+    best: Mapping[str, str] | None = None,
 ) -> None:
-    """Record systems, or differences of two, of each evaluation, and their means."""
+    """Record systems, or differences of two, of each evaluation, and their means.
+
+    `best` says which system `BEST` is in each evaluation.
+    """
     columns = [" - ".join(one) if isinstance(one, tuple) else one for one in shown]
     wanted = [one if isinstance(one, tuple) else (one,) for one in shown]
     samples = {
         code: [
-            one.sets[0].sample(models, one.sets[0].data.metrics[0], one.seed) for models in wanted
+            one.sets[0].sample(
+                [best[code] if best and name == BEST else name for name in names],
+                one.sets[0].data.metrics[0],
+                one.seed,
+            )
+            for names in wanted
         ]
         for code, one in done.items()
     }

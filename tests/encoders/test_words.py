@@ -69,6 +69,35 @@ def test_a_pair_of_characters_weighs_a_quarter() -> None:
     assert pair == pytest.approx(single / 4)
 
 
+def test_what_is_frequent_among_compared_texts_counts_less() -> None:
+    """The mean of both logarithms; a pair counts a word once, so that sharing it costs nothing."""
+    pairs = [("ship sail", "ship"), ("ship storm", "cow"), ("ship", "cow")]
+    known, among = space(), space().among(pairs)
+    assert known.rarity("ship") < known.rarity("sail") < known.rarity("storm")
+    ratio = [among.rarity(stem) / known.rarity(stem) for stem in ("ship", "cow", "sail", "storm")]
+    assert ratio[0] < ratio[1] < min(ratio[2:])
+    assert among.rarity("elsewhere") == known.rarity("elsewhere")
+    shared = space().among([("sail", "sail"), ("storm", "cow")])
+    apart = space().among([("sail", "the"), ("storm", "cow")])
+    assert shared.rarity("sail") / shared.rarity("storm") == apart.rarity("sail") / apart.rarity(
+        "storm"
+    )
+
+
+def test_compared_texts_keep_the_weight_of_spelling() -> None:
+    """The sum of squared rarities over the set is that of the corpus; one group changes nothing."""
+    pairs = [("ship sail", "cow"), ("ship storm", "boat"), ("ship", "the cow")]
+    held = {"ship": 3, "cow": 2, "sail": 1, "storm": 1, "boat": 1, "the": 1}
+
+    def squares(known: WordSpace) -> float:
+        return sum(count * known.rarity(stem) ** 2 for stem, count in held.items())
+
+    assert squares(space().among(pairs)) == pytest.approx(squares(space()))
+    one = space().among(pairs[:1])
+    assert all(one.rarity(stem) == space().rarity(stem) for stem in held)
+    assert space().among([]).rarity("ship") == space().rarity("ship")
+
+
 def test_a_text_is_the_sum_of_its_distinct_stems() -> None:
     encoder = BagEncoder(space())
     expected = space().learned(["ship", "sail"]).sum(axis=0)

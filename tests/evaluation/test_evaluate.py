@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -276,3 +277,26 @@ def test_one_name_for_two_models_is_refused(data_dir: Path, tmp_path: Path) -> N
     evaluate({"run1": Noisy(3)}, ["sts13"], data_dir, resamples=5).save(paths[1], force=True)
     with pytest.raises(InputError, match=r"2\.json: run1 has other scores on sts13:test"):
         compare_results(paths, "dice")
+
+
+@dataclass(frozen=True)
+class SetConstant:
+    """Scores pairs by how many there are in the set that it knows."""
+
+    known: int = 0
+    name: str = "set"
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        return np.arange(len(pairs), dtype=np.float64) + self.known
+
+    def among(self, pairs: Sequence[TextPair]) -> "SetConstant":
+        return SetConstant(len(pairs))
+
+
+def test_a_set_is_scored_as_a_whole_unless_pairs_are_scored_alone(data_dir: Path) -> None:
+    """A scorer that knows sets gets the whole set; `alone` does without."""
+    for alone in (False, True):
+        (scored,) = evaluate({"set": SetConstant()}, ["sts-b:dev"], data_dir, alone=alone).sets
+        first = 0 if alone else len(scored.data.pairs)
+        assert scored.data.pairs
+        assert scored.scores["set"][0] == first

@@ -1,6 +1,6 @@
 """The scorer: a weighted mean, symmetric, and explained by what sums to it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import InputError
-from firth.scorer.blend import Blend
+from firth.scorer.blend import Blend, weights_among
 from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.explanation import Explanation
@@ -20,7 +20,7 @@ from firth.text.marks import Mark
 from firth.text.types import Floats, TextPair
 
 from .conftest import TOPICS as SUBJECTS
-from .conftest import scorer_of
+from .conftest import scorer_of, sentences
 
 A = "The ship reached the harbour near the island."
 B = "A sailor left the harbour in a storm."
@@ -85,6 +85,62 @@ def test_other_pairs_change_no_bit(scorer: Scorer) -> None:
     """A batch gives what its pairs give one by one."""
     assert scorer.similarities(PAIRS).tolist() == [scorer.similarity(*pair) for pair in PAIRS]
     assert scorer.similarities([]).shape == (0,)
+
+
+def test_in_a_set_what_all_pairs_have_counts_less(scorer: Scorer, of_encoder: Scorer) -> None:
+    """A pair is more similar by a word that is rare in the set. A single pair has no set."""
+    pairs = [(f"The judge met a {noun}.", f"The judge saw a {noun}.") for noun in SUBJECTS["sea"]]
+    two = "The judge met a ship.", "The judge saw a plough."
+    among = scorer.among([*pairs, two])
+    assert among.similarity(*two) < scorer.similarity(*two)
+    assert scorer.among([two, two]).similarity(*two) == scorer.similarity(*two)
+    assert among.similarities([two]).tolist() == among.similarities([pairs[0], two])[1:].tolist()
+    for each in (among, of_encoder.among(pairs)):
+        for found in each.explanations([*pairs[:3], two]):
+            sums(found)
+
+
+def test_an_encoder_that_disagrees_with_the_words_counts_less(
+    space: WordSpace, contexts: Contexts
+) -> None:
+    """Each text is encoded once, and the parts still sum to the score."""
+    made = [text for _, text in sentences(120)]
+    pairs = [(made[number], made[7 * number % len(made)]) for number in range(1, 100)]
+    encoded: list[str] = []
+
+    def noise(texts: Sequence[str]) -> Floats:
+        encoded.extend(texts)
+        return np.stack([np.random.default_rng([*text.encode()]).normal(size=9) for text in texts])
+
+    def among(encode: Callable[[Sequence[str]], Floats]) -> Scorer:
+        components: dict[str, Component] = {
+            "sentences": EncodedSentences(encode),
+            "words": AlignedWords(space),
+        }
+        weights = {"sentences": 1.0, "words": 0.15}
+        return Scorer(components, weights, space, lambda: contexts, adapts=True).among(pairs)
+
+    bad, good = among(noise), among(lambda texts: BagEncoder(space).encode(texts).astype(float))
+    assert bad.weights["words"] > 1.5 * good.weights["words"]
+    bad.similarities(pairs)
+    assert sorted(encoded) == sorted({*encoded})
+    for found in bad.explanations(pairs[:3]):
+        sums(found)
+
+
+def test_few_pairs_do_not_weigh_an_encoder() -> None:
+    """With fewer than 50, and where a component does not vary, weights stay."""
+    weights = {"sentences": 1.0, "words": 0.15, "others": 2.0}
+    rising = np.linspace(0.0, 1.0, 60)
+    few = {"sentences": rising[:49], "words": rising[48::-1]}
+    assert weights_among(weights, few) == weights
+    assert weights_among(weights, {"sentences": 0 * rising, "words": rising}) == weights
+    found = weights_among(weights, {"sentences": rising / 10, "words": rising[::-1]})
+    assert found["others"] == 2.0
+    assert found["sentences"] + found["words"] == pytest.approx(1.15)
+    assert found["words"] / found["sentences"] == pytest.approx(0.9)  # 9 : 1, in deviations
+    same = weights_among(weights, {"sentences": rising / 10, "words": rising})
+    assert same["words"] == pytest.approx(0.0)
 
 
 @given(texts=st.lists(TEXT, max_size=6))

@@ -4,18 +4,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.text.stems import fit_idf, gram_table, is_letter, spelling_cosines, stop_words
+from firth.text.stems import _SYLLABIC, fit_idf, gram_table, is_letter, spelling_cosines, stop_words
 
 SENTENCES = ["A ship sailed.", "A storm came.", "Ships sail, and ships sink."]
-STEMS = st.lists(st.text(st.characters(codec="utf-8"), max_size=12), max_size=8, unique=True)
+CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("abc\u1230\u120b\u121d\uac00\ub098")
+STEMS = st.lists(st.text(CHARACTERS, max_size=12), max_size=8, unique=True)
 
 
 def ngrams(stem: str) -> set[str]:
-    """The n-grams of `<stem>`, of 3 to 5 characters; a stem with a digit is one."""
+    """The n-grams of `<stem>`: 3 to 5 characters, 1 to 3 in a syllabary; with a digit it is one."""
     framed = f"<{stem}>"
     whole = any(c.isdigit() for c in stem)
-    grams = {framed[i : i + n] for n in (3, 4, 5) for i in range(len(framed) - n + 1)}
-    return {framed} if whole or not grams else grams
+    sizes = (1, 2, 3) if _SYLLABIC.search(stem) else (3, 4, 5)
+    grams = {framed[i : i + n] for n in sizes for i in range(len(framed) - n + 1)}
+    return {framed} if whole or not grams else grams - {"<", ">"}
 
 
 @given(STEMS)
@@ -42,6 +44,15 @@ def test_cosines_are_symmetric_and_one_for_equal_stems(one: list[str], two: list
 def test_related_forms_are_partly_alike_and_numbers_are_not() -> None:
     assert spelling_cosines(["israel"], ["israeli"])[0, 0] > 0.5
     assert spelling_cosines(["1984"], ["1985"])[0, 0] == 0
+
+
+def test_letters_of_a_syllabary_count_by_themselves() -> None:
+    """Two Amharic or Korean words that share one syllable are partly alike; Latin ones are not."""
+    assert spelling_cosines(["\u1230\u120b\u121d"], ["\u1230\u12cd"])[0, 0] > 0.1
+    assert spelling_cosines(["\ud559\uad50"], ["\ud559\uc0dd"])[0, 0] > 0.1
+    assert spelling_cosines(["sam"], ["set"])[0, 0] == 0
+    # Nothing but the ends of words is shared.
+    assert spelling_cosines(["\u1230\u120b\u121d"], ["\u12cd"])[0, 0] == 0
 
 
 def test_an_article_that_is_written_with_its_word_counts_less() -> None:

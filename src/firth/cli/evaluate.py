@@ -42,13 +42,19 @@ def evaluate(
             "Repeatable.",
         ),
     ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Score each pair alone, as two texts are scored.")
+    ] = False,
     against: Against = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure models on rated pairs: correlations with 95 % intervals, and paired differences."""
+    """Measure models on rated pairs: correlations with 95 % intervals, and paired differences.
+
+    A run scores a set as a whole: words that are frequent in the set count less.
+    """
     from firth.evaluation.evaluate import evaluate as run_evaluation
     from firth.model import open_scorer
     from firth.run.outputs import claim_output
@@ -61,6 +67,7 @@ def evaluate(
         data_dir,
         sample=sample,
         exclude_overlap=exclude_overlap or (),
+        alone=alone,
     )
     if out is not None:
         result.save(out, force=force)

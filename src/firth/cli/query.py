@@ -39,14 +39,18 @@ def similarity(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the similarity of two texts, or of each pair of a file."""
+    """Print the similarity of two texts, or of each pair of a file.
+
+    A run scores a file as a whole: words that are frequent in the file count less.
+    """
     from firth.model import open_scorer
     from firth.run.outputs import claim_output, write_rows
+    from firth.text.types import scored_as_set
 
     if out is not None:
         claim_output(out, force)
     pairs = _pairs(text1, text2, pairs_file)
-    scores = open_scorer(model or str(run_folder(run))).similarities(pairs).tolist()
+    scores = scored_as_set(open_scorer(model or str(run_folder(run))), pairs).tolist()
     rows = [
         {"sentence1": left, "sentence2": right, "score": score}
         for (left, right), score in zip(pairs, scores, strict=True)
@@ -83,8 +87,8 @@ def explain(
     if out is not None:
         claim_output(out, force)
     pairs = _pairs(text1, text2, pairs_file)
-    model = load(run_folder(run))
-    explanations = [explanation.top(top) for explanation in model.scorer.explanations(pairs)]
+    scorer = load(run_folder(run)).scorer.among(pairs)
+    explanations = [explanation.top(top) for explanation in scorer.explanations(pairs)]
     if out is not None:
         save_explanations(explanations, out, force)
         say(f"{out}: {len(explanations):,} explanations")

@@ -15,8 +15,9 @@ number of threads: BLAS runs on one, which also takes half the processor time of
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -56,13 +57,15 @@ class WordSpace:
     """Vectors of stems that a corpus taught, and how many of its sentences have each stem.
 
     The learned weight of a stem is part of its vector, (V, d). A vector is halved in variance where
-    k sentences, `prior_count`, have its stem.
+    k sentences, `prior_count`, have its stem. `compared` are weights of stems that replace those of
+    `idf`; they are not saved (`among`).
     """
 
     vocabulary: Sequence[str]
     vectors: Singles
     idf: Idf
     prior_count: float
+    compared: Mapping[str, float] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write it into a folder, each file atomically."""
@@ -97,6 +100,26 @@ class WordSpace:
         """Return a space in which nothing learned counts: stems have spelling and rarity only."""
         return replace(self, prior_count=math.inf)
 
+    def among(self, groups: Sequence[Sequence[str]]) -> "WordSpace":
+        """Return a space for texts that are compared as a set: its frequencies count, too.
+
+        A group holds texts that are compared with each other, such as a pair. A word counts once in
+        it; else the words that a pair shares would seem more frequent than its others. A stem of n
+        of N sentences and m of M groups weighs the mean of ln((1 + N) / (1 + n)) and
+        ln((1 + M) / (1 + m)), times a factor that keeps the sum of squares over all groups. So a
+        single group changes nothing.
+        """
+        counts: Counter[str] = Counter()
+        for group in groups:
+            counts.update({stem for text in group for stem in self.stems(text)})
+        found, compared = sorted(counts), Idf(counts, len(groups), self.stemmer)
+        alone = np.array([self.idf.weight(stem) for stem in found])
+        both = (alone + [compared.weight(stem) for stem in found]) / 2
+        held = np.array([counts[stem] * _part(stem) ** 2 for stem in found])
+        squares = float(held @ both**2)
+        factor = math.sqrt(float(held @ alone**2) / squares) if squares else 1.0
+        return replace(self, compared=dict(zip(found, (factor * both).tolist(), strict=True)))
+
     def stems(self, text: str) -> list[str]:
         """Return the distinct stems of a text, in order."""
         return list(dict.fromkeys(stems(words(text), self.stemmer)))
@@ -111,8 +134,8 @@ class WordSpace:
 
         A pair of characters of a script without spaces has a quarter of it.
         """
-        weight = self.idf.weight(stem) / _RARE
-        return weight * _PAIR_WEIGHT if len(characters(stem)) > 1 else weight
+        weight = self.compared.get(stem)
+        return (self.idf.weight(stem) if weight is None else weight) / _RARE * _part(stem)
 
     def learned(self, stems: Sequence[str]) -> Floats:
         """Return learned vectors of stems, (n, d), shrunk by sqrt(n / (n + k)); 0 for unknown ones.
@@ -134,6 +157,10 @@ class WordSpace:
         trusted = np.sqrt([self.trusted(stem) for stem in self.vocabulary])
         factors = (trusted / max(math.sqrt(mean_square), 1e-9)).astype(np.float32)
         return np.vstack((self.vectors * factors[:, None], np.zeros_like(self.vectors[:1])))
+
+
+def _part(stem: str) -> float:
+    return _PAIR_WEIGHT if len(characters(stem)) > 1 else 1.0
 
 
 class BagEncoder:

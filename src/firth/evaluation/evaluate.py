@@ -9,7 +9,7 @@ import importlib.metadata
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.outputs import write_file
 from firth.run.run import CONFIG, Run
-from firth.text.types import Floats, PairScorer
+from firth.text.types import Floats, PairScorer, scored_as_set
 
 MEAN = "mean"
 """The name of the unweighted mean over all subsets of a set."""
@@ -292,6 +292,7 @@ def evaluate(
     *,
     exclude_overlap: Sequence[str | Path | Run] = (),
     sample: int | None = None,
+    alone: bool = False,
     resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Evaluation:
@@ -305,6 +306,8 @@ def evaluate(
         exclude_overlap: Sets, such as `sts-b:dev`: rows that they have are left out. Runs: rows
             with a text, or a near copy, in their corpus are left out.
         sample: Random rows of each set, at least 2; by default all rows.
+        alone: Whether a run scores each pair alone, as `Model.similarity` does. By default it also
+            counts how frequent words are in the set, as `firth similarity --pairs-file` does.
         resamples: Number of resamples behind each interval.
         seed: Seed of random rows and resamples.
 
@@ -331,7 +334,8 @@ def evaluate(
         [(scored_set, name) for scored_set in scored for name in scorers], "Evaluating"
     ):
         pairs = scored_set.data.pairs
-        scores = np.asarray(scorers[name].similarities(pairs), dtype=np.float64)
+        score = scorers[name].similarities if alone else partial(scored_as_set, scorers[name])
+        scores = np.asarray(score(pairs), dtype=np.float64)
         if scores.shape != (len(pairs),):
             raise InputError(
                 f"{name}: got similarities of shape {scores.shape} for {len(pairs):,} pairs of "

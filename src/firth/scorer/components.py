@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from firth.encoders.encoder import WordStates
@@ -55,6 +56,14 @@ class HasMatrix(Protocol):
         """Return the similarities of n texts with each other, (n, n)."""
 
 
+@runtime_checkable
+class WeighsWords(Protocol):
+    """A component in which rare words count more."""
+
+    def weighing(self, space: WordSpace) -> "Component":
+        """Return the same component with the rarities of another space."""
+
+
 class ExplainsProducts(Protocol):
     """Says which topics of a corpus two vectors share (`firth.scorer.contexts.TopicFits`)."""
 
@@ -74,6 +83,17 @@ class EncodedSentences:
         self, encode: Encode, open_topics: Callable[[], ExplainsProducts] | None = None
     ) -> None:
         self._encode, self._open_topics = encode, open_topics
+
+    def remembering(self, texts: Sequence[str]) -> "EncodedSentences":
+        """Return the same component, which keeps the vectors of some distinct texts."""
+        vectors = np.asarray(self._encode(texts))
+        numbers = {text: number for number, text in enumerate(texts)}
+
+        def encode(asked: Sequence[str]) -> npt.NDArray[np.floating]:
+            known = all(text in numbers for text in asked)
+            return vectors[[numbers[text] for text in asked]] if known else self._encode(asked)
+
+        return EncodedSentences(encode, self._open_topics)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,). Each distinct text is encoded once."""
@@ -110,6 +130,10 @@ class SummedWords:
         open_topics: Callable[[], ExplainsProducts] | None = None,
     ) -> None:
         self._space, self._weight, self._open_topics = space, spelling_weight, open_topics
+
+    def weighing(self, space: WordSpace) -> "SummedWords":
+        """Return the same component with the rarities of another space."""
+        return SummedWords(space, self._weight, self._open_topics)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,); 0 where a text has no word. Each distinct text is read once."""
@@ -166,6 +190,10 @@ class AlignedWords:
 
     def __init__(self, space: WordSpace, states: WordStates | None = None) -> None:
         self._space, self._states = space, states
+
+    def weighing(self, space: WordSpace) -> "AlignedWords":
+        """Return the same component with the rarities of another space."""
+        return AlignedWords(space, self._states)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return mean matches, (n,), in [0, 1]; 0 where a text has no word."""

@@ -19,20 +19,21 @@ from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Stage
-from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder
+from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder, weights_among
 from firth.scorer.components import (
     AlignedWords,
     Component,
     EncodedSentences,
     HasMatrix,
     SummedWords,
+    WeighsWords,
 )
 from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import Explanation
 from firth.scorer.matches import WordReader
 from firth.scorer.parts import TOPICS, Part, parts_of
 from firth.scorer.parts import WORDS as WORDS_PART
-from firth.text.types import Floats, TextPair, checked
+from firth.text.types import Floats, TextPair, checked, numbered
 from firth.text.words import UNKNOWN
 
 COMPONENTS = "firth.components"
@@ -45,13 +46,15 @@ _BEYOND = 1e-6
 class Scorer:
     """Scores pairs of texts by the weighted mean of similarities, and explains each score.
 
-    Scores are symmetric, and do not depend on other pairs, to the last bit.
+    Scores are symmetric, and do not depend on other pairs, to the last bit. Those of `among` depend
+    on the set of pairs that it was given.
 
     Args:
         components: Name → component.
         weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
         space: Which words the corpus has.
         open_contexts: Opens the contexts that explain scores.
+        adapts: Whether `among` weighs an encoder by how far it agrees with the words of the texts.
 
     Example:
         >>> scorer = Scorer.open(Run.open("run"))
@@ -66,11 +69,14 @@ class Scorer:
         weights: Mapping[str, float],
         space: WordSpace,
         open_contexts: Callable[[], Contexts],
+        *,
+        adapts: bool = False,
     ) -> None:
         whole = sum(weights.values())
         self.weights = {name: weight / whole for name, weight in weights.items() if weight}
         self.components = components
         self._space, self._open_contexts = space, open_contexts
+        self._adapts = adapts and {SENTENCES, ALIGNED} <= self.weights.keys()
         self._opened_from: tuple[Run, Blend] | None = None
 
     def __reduce__(self) -> tuple[Callable[[Run, Blend], "Scorer"], tuple[Run, Blend]]:
@@ -107,8 +113,36 @@ class Scorer:
         components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
         for name, open_component in _added(run, blend.weights).items():
             components[name] = open_component(run)
-        scorer = cls(components, blend.weights, space, contexts)
+        # States of words are those of the encoder, and weights that are set stay.
+        is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
+        adapts = run.settings.encoder.model is not None and states is None and not is_set
+        scorer = cls(components, blend.weights, space, contexts, adapts=adapts)
         scorer._opened_from = (run, blend)
+        return scorer
+
+    def among(self, pairs: Sequence[TextPair]) -> "Scorer":
+        """Return a scorer for a set of pairs, such as a file: its own frequencies count, too.
+
+        A word that many of the pairs have says little about which of them are similar, however rare
+        it is in the corpus (`WordSpace.among`). An encoder without states of words counts by how
+        far it agrees with the words (`weights_among`). A single pair scores as without the set.
+        """
+        distinct = list(dict.fromkeys(checked(pairs)))
+        if len(distinct) < 2:
+            return self
+        space = self._space.among(distinct)
+        components = {
+            name: component.weighing(space) if isinstance(component, WeighsWords) else component
+            for name, component in self.components.items()
+        }
+        encoded = components[SENTENCES]
+        if self._adapts and isinstance(encoded, EncodedSentences):
+            components[SENTENCES] = encoded.remembering(numbered(distinct)[0])
+        scorer = Scorer(components, self.weights, space, self._open_contexts)
+        if self._adapts:
+            found = scorer.component_similarities(distinct)
+            weights = weights_among(self.weights, found)
+            scorer = Scorer(components, weights, space, self._open_contexts)
         return scorer
 
     @staticmethod

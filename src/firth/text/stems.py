@@ -9,6 +9,7 @@ word, say little, and count less.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ Keys = npt.NDArray[np.uint64]
 IDF = "idf.json"
 SHORTEST, LONGEST = 3, 5
 """Characters of an n-gram, `<` and `>` at the ends of a word included."""
+_SYLLABLES = (
+    "\u1200-\u139f\u13a0-\u13ff\u1400-\u167f\u2d80-\u2ddf\ua000-\ua4cf\ua500-\ua63f"
+    "\uab00-\uab2f\uac00-\ud7af"
+)
+_SYLLABIC = re.compile(f"[{_SYLLABLES}]")
+"""A letter that is a syllable: Ethiopic, Hangul, Cherokee, Canadian, Yi and Vai.
+Such a letter says as much as two of an alphabet, so that n-grams have 1 to 3 of them."""
+_ENDS = ord("<"), ord(">")
+_FEWER = 2
+"""Characters that an n-gram of a syllabary has less: chosen on Amharic."""
 _MOST_STEMS = 200_000
 """Stems whose n-grams are counted; rarer ones make no n-gram common."""
 _FREQUENT = 0.1
@@ -80,9 +91,9 @@ def gram_table(
 ) -> sparse.csr_matrix:
     """Return the weight of each n-gram (column) in each of some distinct stems.
 
-    The n-grams of `<stem>` have 3 to 5 characters; `common` ones weigh less than 1. A stem with a
-    digit is one n-gram, because 1984 and 1985 are not similar. Further rows are `pieces` of words,
-    with `<` or `>` where a word begins or ends.
+    The n-grams of `<stem>` have 3 to 5 characters, or 1 to 3 in a syllabary; `common` ones weigh
+    less than 1. A stem with a digit is one n-gram, because 1984 and 1985 are not similar. Further
+    rows are `pieces` of words, with `<` or `>` where a word begins or ends.
     """
     table, keys = _table([*(f"<{stem}>" for stem in stems), *pieces])
     if common is not None and len(common.keys):
@@ -112,21 +123,27 @@ def _table(framed: Sequence[str]) -> tuple[sparse.csr_matrix, Keys]:
     probability of 1 in 10 million.
     """
     lengths = np.array([len(text) for text in framed], np.int64)
+    fewer = np.array([_FEWER if _SYLLABIC.search(text) else 0 for text in framed], np.int64)
     whole = np.array([any(map(str.isdigit, text)) for text in framed], bool)  # one n-gram
-    whole |= lengths < SHORTEST
+    whole |= lengths < SHORTEST - fewer
     text = "".join(framed)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
-    holders = np.repeat(np.arange(len(framed)), lengths)
+    holders, of_letters = np.repeat(np.arange(len(framed)), lengths), np.repeat(fewer, lengths)
     left = np.repeat(np.where(whole, 0, np.cumsum(lengths)), lengths) - np.arange(len(codes))
-    at = np.flatnonzero(left >= SHORTEST)
-    triples = np.zeros_like(codes)
-    triples[at] = codes[at] << np.uint64(42) | codes[at + 1] << np.uint64(21) | codes[at + 2]
+    packed = [codes]  # one, two and three characters from each on
+    for n in (1, 2):
+        following = np.concatenate((codes[n:], np.zeros(min(n, len(codes)), np.uint64)))
+        packed.append(packed[-1] << np.uint64(21) | following)
     rows = [np.flatnonzero(whole)]
     keys = [np.array([_key(framed[row]) for row in rows[0].tolist()], np.uint64)]
-    for n in range(SHORTEST, LONGEST + 1):
-        at = np.flatnonzero(left >= n)
+    for n in range(SHORTEST - int(fewer.max(initial=0)), LONGEST + 1):
+        size = n + of_letters
+        at = np.flatnonzero((left >= n) & (size >= SHORTEST) & (size <= LONGEST))
+        if n == 1:
+            at = at[~np.isin(codes[at], _ENDS)]
         rows.append(holders[at])
-        first, last = triples[at], triples[at + n - SHORTEST]  # together they have all characters
+        held = min(n, 3)
+        first, last = packed[held - 1][at], packed[held - 1][at + n - held]  # all characters
         mixed = last * np.uint64(_ODD[1]) + np.uint64(n * _ODD[2] % 2**64)
         keys.append(first * np.uint64(_ODD[0]) ^ mixed)
     distinct, columns = np.unique(np.concatenate(keys), return_inverse=True)

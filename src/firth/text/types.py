@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,19 @@ class PairScorer(Protocol):
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the scores of n pairs, (n,); n may be 0."""
+
+
+@runtime_checkable
+class SetScorer(PairScorer, Protocol):
+    """A scorer that scores a set of pairs better where it knows the whole set."""
+
+    def among(self, pairs: Sequence[TextPair]) -> PairScorer:
+        """Return a scorer for a set of pairs: what is frequent among them counts less."""
+
+
+def scored_as_set(scorer: PairScorer, pairs: Sequence[TextPair]) -> Floats:
+    """Return the scores of n pairs that are compared as a set, (n,), each by all, if it can."""
+    return (scorer.among(pairs) if isinstance(scorer, SetScorer) else scorer).similarities(pairs)
 
 
 class CosineScorer:
