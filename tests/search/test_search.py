@@ -88,7 +88,7 @@ def test_the_best_of_all_is_first(
     means, spreads = zip(*((x.mean(), x.std()) for x in (of_sentences, of_documents)), strict=True)
     titles = index.bm25.title_shares(query)
     assert titles.max() > 0.5 > titles[titles > 0].min()
-    titles *= module.TITLE_WEIGHT * (titles > 0.5)
+    titles = module.TITLE_WEIGHT * np.maximum(2 * titles - 1, 0)
     owners = index.corpus.document_of(np.arange(len(index)))
     of_documents += of_documents.max() * titles
     of_sentences += of_sentences.max() * titles[owners]
@@ -96,7 +96,8 @@ def test_the_best_of_all_is_first(
     vector, w = index.encoder.encode([query])[0], search.dense_weight
     assert w == module.DENSE_WEIGHT
     dense, best = vectors @ vector, np.maximum.reduceat(vectors @ vector, first)
-    sums = np.add.reduceat(vectors, first)
+    places = np.arange(len(index)) - first[owners]
+    sums = np.add.reduceat(vectors / (1 + places)[:, None], first)
     whole = (sums @ vector) / np.linalg.norm(sums, axis=1)
     score = (of_documents - means[1]) / spreads[1]
     score += w * (deviations(best, beyond=True) + deviations(whole, beyond=True))

@@ -346,19 +346,21 @@ class Gathered:
     Args:
         vectors: Of n sentences, document after document; or of all rows of an index.
         rows: The row of each sentence, or -1; None where the vectors are those of the sentences.
-        first: Place of each document's first sentence, (m,).
+        sizes: Sentences of each document, (m,), at least 1.
     """
 
-    def __init__(self, vectors: Singles, rows: Ints | None, first: Ints) -> None:
-        self._vectors, self._rows, self._first = vectors, rows, first
+    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints) -> None:
+        self._vectors, self._rows, self._first = vectors, rows, starts(sizes)
+        places = np.arange(int(sizes.sum())) - np.repeat(self._first, sizes)
+        self._weights = (1 / (1 + places)).astype(np.float32)
 
     @cached_property
     def _lengths(self) -> Singles:
-        """Length of the sum of each document's vectors, (m,)."""
+        """Length of the weighted sum of each document's vectors, (m,)."""
         held = self._vectors if self._rows is None else self._vectors[self._rows]
-        if self._rows is not None:
-            held[self._rows < 0] = 0
-        lengths: Singles = np.linalg.norm(np.add.reduceat(held, self._first, axis=0), axis=1)
+        weights = self._weights if self._rows is None else self._weights * (self._rows >= 0)
+        sums = np.add.reduceat(held * weights[:, None], self._first, axis=0)
+        lengths: Singles = np.linalg.norm(sums, axis=1)
         return np.maximum(lengths, np.float32(1e-6))
 
     def cosines(self, vector: npt.ArrayLike) -> tuple[Singles, Singles, Singles]:
@@ -366,7 +368,8 @@ class Gathered:
 
         Returns:
             Cosines with the sentences, document after document, (n,); with the nearest sentence of
-            each document, (m,); and with the mean of the vectors of its sentences, (m,).
+            each document, (m,); and with the whole of each document, (m,): the mean of the vectors
+            of its sentences, in which the nth counts 1/n, as a text begins with what it is about.
         """
         # Not a product of matrices, which leaves waiting threads behind (`Rotation.code`).
         cosines: Singles = np.einsum("nd,d->n", self._vectors, np.asarray(vector, np.float32))
@@ -376,7 +379,7 @@ class Gathered:
         if not len(self._first):
             return cosines, cosines, cosines
         nearest = np.maximum.reduceat(cosines, self._first)
-        whole = np.add.reduceat(cosines, self._first) / self._lengths
+        whole = np.add.reduceat(cosines * self._weights, self._first) / self._lengths
         return cosines, nearest, np.clip(whole, -1.0, 1.0)
 
 
@@ -475,10 +478,10 @@ class Index:
     def gather(self, documents: Ints) -> Gathered:
         """Return the vectors of all sentences of documents, each of which has some."""
         numbers = self.corpus.sentences_of(documents)
-        first = starts(np.diff(self.corpus.document_bounds)[documents])
+        sizes = np.diff(self.corpus.document_bounds)[documents]
         if self._all is None:
-            return Gathered(self.vectors(numbers), None, first)
-        return Gathered(self._all, self._row_of[numbers], first)
+            return Gathered(self.vectors(numbers), None, sizes)
+        return Gathered(self._all, self._row_of[numbers], sizes)
 
     def nearest(
         self, vectors: npt.ArrayLike, k: int, *, within: Ints | None = None
