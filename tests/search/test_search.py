@@ -100,11 +100,12 @@ def test_the_best_of_all_is_first(
     sums = np.add.reduceat(vectors / (1 + places)[:, None], first)
     whole = (sums @ vector) / np.linalg.norm(sums, axis=1)
     score = (of_documents - means[1]) / spreads[1]
-    score += w * (deviations(best, beyond=True) + deviations(whole, beyond=True))
+    near, far = (deviations(cosines, beyond=True) for cosines in (best, whole))
+    score += w * (2 * near + far) / 3
     lexical = of_documents / of_documents.max()
     scores = {"hybrid": score, "dense": (best + whole) / 2, "lexical": lexical}[mode]
     if unit == "sentence":
-        own = (of_sentences - means[0]) / spreads[0] + 2 * w * deviations(dense, beyond=True)
+        own = (of_sentences - means[0]) / spreads[0] + w * deviations(dense, beyond=True)
         both = (lexical[owners] + of_sentences / of_sentences.max()) / 2
         scores = {"hybrid": (own + score[owners]) / 2, "dense": dense, "lexical": both}[mode]
     hits = search.search(query, top=5, mode=mode, unit=unit)
