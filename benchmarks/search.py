@@ -1,10 +1,12 @@
-"""Search: nDCG@10 beside BM25, tf-idf and the cosine of a pretrained encoder.
+"""Search: nDCG@10 beside BM25, tf-idf, a pretrained encoder, and simple fusions of them.
 
 usage: python benchmarks/search.py --data-dir DIR --work DIR [--titles FILE.jsonl.gz ...]
+           [--first FILE.jsonl.gz ...]
 
 `--data-dir` has SciFact and CACM, each a folder with `docs.jsonl.gz` (id, text) and `queries.json`
 (queries, qrels). `--titles` names corpora without judgements: 300 titles must find their documents,
-which are indexed without them. Runs and vectors stay in `--work`, and are used again.
+which are indexed without them. Of those of `--first`, 300 first sentences must find the rest of
+their documents. Runs and vectors stay in `--work`, and are used again.
 """
 
 import argparse
@@ -13,8 +15,9 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -33,6 +36,7 @@ from firth.evaluation.bootstrap import (
 )
 from firth.run.console import set_quiet
 from firth.search.search import Search
+from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats
 from firth.text.words import stems, words
 
@@ -88,30 +92,49 @@ def ndcg(ranked: Sequence[str], relevant: set[str]) -> float:
     return float(gained / sum(gains[: len(relevant)]))
 
 
-def by_scores(ids: Sequence[str], scores: Callable[[str], Floats]) -> Rank:
+def by_scores(ids: Sequence[str], scores: Callable[[str], Floats], best: int = 10) -> Rank:
     """Return a ranking by one score for each document."""
 
     def rank(query: str) -> list[str]:
-        return [ids[number] for number in np.argsort(-scores(query), kind="stable")[:10]]
+        return [ids[number] for number in np.argsort(-scores(query), kind="stable")[:best]]
 
     return rank
+
+
+def first_sentences(file: Path, most: int = 600, longest: int = 500) -> Task:
+    """Return first sentences of 6 to 40 words as queries; what follows them is the document."""
+    with gzip.open(file, "rt") as lines:
+        rows = [json.loads(line) for line, _ in zip(lines, range(most), strict=False)]
+    documents, queries = dict[str, str](), dict[str, str]()
+    for row in rows:
+        sentences = [text for some in split_paragraphs(row["text"], "en") for text in some]
+        if len(sentences) < 4 or not 6 <= len(sentences[0].split()) <= 40:
+            continue
+        documents[row["id"]] = " ".join(" ".join(sentences[1:]).split()[:longest])
+        queries[row["id"]] = sentences[0]
+    ids = list(documents)
+    chosen = [ids[n] for n in np.random.default_rng(SEED).permutation(len(ids))[:TITLES].tolist()]
+    name = f"{file.name.partition('.')[0]}, first sentences"
+    return Task(name, documents, [queries[each] for each in chosen], [{each} for each in chosen])
+
+
+def bm25_scores(task: Task) -> Callable[[str], Floats]:
+    """Return what scores documents with bm25s over stems, without its English stop words."""
+    stemmer = Stemmer.Stemmer("english")
+
+    def tokens(texts: Sequence[str], kind: str) -> Any:
+        return bm25s.tokenize(
+            [*texts], stopwords="en", stemmer=stemmer, show_progress=False, return_ids=kind == "ids"
+        )
+
+    index = bm25s.BM25()
+    index.index(tokens([*task.documents.values()], "ids"), show_progress=False)
+    return lambda query: np.asarray(index.get_scores(tokens([query], "words")[0]), np.float64)
 
 
 def bm25_of(task: Task, best: int = 10) -> Rank:
-    """Return the best documents of bm25s over stems, without its English stop words."""
-    stemmer = Stemmer.Stemmer("english")
-
-    def tokens(texts: Sequence[str]) -> object:
-        return bm25s.tokenize([*texts], stopwords="en", stemmer=stemmer, show_progress=False)
-
-    index, ids = bm25s.BM25(), list(task.documents)
-    index.index(tokens([*task.documents.values()]), show_progress=False)
-
-    def rank(query: str) -> list[str]:
-        numbers, _ = index.retrieve(tokens([query]), k=best, show_progress=False)
-        return [ids[number] for number in numbers[0].tolist()]
-
-    return rank
+    """Return the best documents of bm25s."""
+    return by_scores([*task.documents], bm25_scores(task), best)
 
 
 def tfidf_of(task: Task) -> Rank:
@@ -135,13 +158,50 @@ def hybrid(search: Search, query: str) -> list[str]:
     return [hit.document for hit in search.search(query, unit="document")]
 
 
-def by_cosine(search: Search, query: str) -> list[str]:
-    """Return the documents by the exact cosine of their best sentence."""
-    index = search.index
-    best = index.cosines(index.encoder.encode([query])[0], np.arange(len(index)))
-    numbers = index.corpus.document_of(np.argsort(-best, kind="stable")).tolist()
-    ids = index.corpus.document_ids()
-    return [ids[number] for number in list(dict.fromkeys(numbers))[:10]]
+def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
+    """Return an encoder's rankings, and the simplest ways to add them to BM25.
+
+    The encoder reads as much of a whole document as it can. Scores are standardized over all
+    documents (z), or are between 0 and 1 (convex), or ranks (RRF).
+    """
+    index, ids = search.index, [*task.documents]
+    filled = np.flatnonzero(np.diff(index.corpus.document_bounds))
+    known = [index.corpus.document_ids()[number] for number in filled.tolist()]
+    of_words = bm25_scores(task)
+    file = work / f"{task.name}-whole.npy"
+    if not file.is_file():
+        np.save(file, index.encoder.encode([*task.documents.values()]))
+    vectors = np.load(file)
+    gathered = index.gather(filled)
+
+    @lru_cache(1)
+    def scores(query: str) -> tuple[Floats, Floats, Floats]:
+        vector = index.encoder.encode([query])[0]
+        best = dict(zip(known, gathered.cosines(vector)[1].tolist(), strict=True))
+        nearest = np.array([best.get(each, -1.0) for each in ids])
+        return of_words(query), (vectors @ vector).astype(np.float64), nearest
+
+    def z(values: Floats) -> Floats:
+        return (values - values.mean()) / max(float(values.std()), 1e-9)
+
+    def from_0_to_1(values: Floats) -> Floats:
+        return (values - values.min()) / max(float(np.ptp(values)), 1e-9)
+
+    def by_rank(values: Floats) -> Floats:
+        return 1 / (61 + np.argsort(np.argsort(-values, kind="stable")))
+
+    rules: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {
+        f"{ENCODER}, best sentence": lambda _, whole, best: best,
+        f"{ENCODER}, whole document": lambda _, whole, best: whole,
+        "RRF of BM25 and whole": lambda words, whole, _: by_rank(words) + by_rank(whole),
+        "convex, BM25 and whole": lambda words, whole, _: from_0_to_1(words) + from_0_to_1(whole),
+        "z of BM25 + 2 z of whole": lambda words, whole, _: z(words) + 2 * z(whole),
+        "z of BM25, whole and best": lambda words, whole, best: z(words) + z(whole) + z(best),
+    }
+    return {
+        name: by_scores(ids, lambda query, rule=rule: rule(*scores(query)))
+        for name, rule in rules.items()
+    }
 
 
 def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
@@ -152,7 +212,7 @@ def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
         systems: dict[str, Rank] = {
             BM25: bm25_of(task),
             "tf-idf of stems": tfidf_of(task),
-            f"{ENCODER}, best sentence": partial(by_cosine, over),
+            **fusions_of(task, over, work),
             "firth, text alone": partial(hybrid, alone),
             f"firth, {ENCODER}": partial(hybrid, over),
         }
@@ -177,6 +237,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--titles", type=Path, nargs="*", default=[])
+    parser.add_argument("--first", type=Path, nargs="*", default=[])
     given = parser.parse_args()
     set_quiet(True)
     given.work.mkdir(parents=True, exist_ok=True)
@@ -184,12 +245,15 @@ def main() -> None:
     tasks = {"search": [read(given.data_dir, name) for name in SETS]}
     if given.titles:
         tasks["search-titles"] = [titles(file) for file in given.titles]
+    if given.first:
+        tasks["search-first"] = [first_sentences(file) for file in given.first]
+    options = {"search-titles": " --titles CORPORA", "search-first": " --first CORPORA"}
     for table, some in tasks.items():
         record(
             table,
             ["nDCG@10", *(task.name for task in some)],
             rows_of(some, given.work),
-            command=command + " --titles CORPORA" * (table != "search"),
+            command=command + options.get(table, ""),
             data="; ".join(
                 f"{task.name}: {len(task.documents):,} documents, {len(task.queries)} queries"
                 for task in some

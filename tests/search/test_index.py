@@ -98,6 +98,29 @@ def test_nearest_is_that_of_comparing_all(
     assert sorted(numbers[0].tolist()) == [4, 9]
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_document_is_compared_by_its_sentences_and_by_their_mean(
+    make: Make, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nth sentence counts 1/n; documents that were added later have theirs, too."""
+    monkeypatch.setattr(module, "EXACT", module.EXACT if exact else 0)
+    run = make(documents(range(2)))
+    add_documents(run, [document("sea", 7)])
+    build_added(run)
+    remove_documents(run, ["farm-0"])
+    index = Index.open(run)
+    chosen, vector = np.array([1, 3, 7]), index.encoder.encode(["A ship left the port."])[0]
+    assert len(index.corpus.document_ids()) == 8
+    cosines, nearest, whole = index.gather(chosen).cosines(vector)
+    rows = index.vectors(index.corpus.sentences_of(chosen)).reshape(3, 5, -1)
+    np.testing.assert_allclose(cosines, (rows @ vector).ravel(), atol=1e-5)
+    np.testing.assert_allclose(nearest, (rows @ vector).max(axis=1), atol=1e-5)
+    means = (rows / np.arange(1, 6)[None, :, None]).sum(axis=1)
+    expected = means @ vector / np.linalg.norm(means, axis=1)
+    np.testing.assert_allclose(whole, expected, atol=1e-5)
+    assert index.gather(chosen[:0]).cosines(vector)[1].shape == (0,)
+
+
 def test_documents_come_and_go_without_a_rebuild(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,41 +56,90 @@ def test_hits_are_ordered_and_whole(search: Search, mode: Mode, unit: Unit) -> N
         assert len({hit.document for hit in hits}) == len(hits)
 
 
-def test_a_score_is_the_weighted_mean(search: Search) -> None:
-    """Each mode ranks by what it says."""
-    query, w = "a trial before the judge", search.dense_weight
+def test_vectors_alone_and_words_alone_have_their_own_scores(search: Search) -> None:
+    """A mode with one kind of score ranks by it."""
+    query = "a trial before the judge"
     for unit in UNITS:
-        for hit in search.search(query, unit=unit):
-            assert hit.score == pytest.approx((hit.lexical_score + w * hit.dense_score) / (1 + w))
         assert all(h.score == h.dense_score for h in search.search(query, unit=unit, mode="dense"))
         for hit in search.search(query, unit=unit, mode="lexical"):
             assert hit.score == hit.lexical_score > 0
 
 
+def deviations(scores: Any, beyond: bool = False) -> Any:
+    """Scores as deviations from their mean; beyond 1.5 of them, and a tenth below."""
+    standard = (scores - scores.mean()) / scores.std()
+    return np.where(standard > 1.5, 1, 0.1) * (standard - 1.5) if beyond else standard
+
+
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_best_of_all_is_first(search: Search, mode: Mode, unit: Unit) -> None:
-    """The first hits are those of scoring everything."""
-    query, index = "storm near the harbor", search.index
+def test_the_best_of_all_is_first(
+    run: Run, mode: Mode, unit: Unit, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first hits are those of scoring everything, also where candidates come first."""
+    monkeypatch.setattr("firth.search.index.EXACT", 40_000 if exact else 0)
+    search, query = Search.open(run), "storm near the harbor"
+    index = search.index
+    assert index.is_small == exact
     of_sentences, of_documents, most = index.bm25.scores(query)
     assert of_sentences.max() < most[0]
     assert of_documents.max() < most[1]
+    means, spreads = zip(*((x.mean(), x.std()) for x in (of_sentences, of_documents)), strict=True)
     titles = index.bm25.title_shares(query)
     assert titles.max() > 0.5 > titles[titles > 0].min()
-    titles *= module.TITLE_WEIGHT * (titles > 0.5)
+    titles = module.TITLE_WEIGHT * np.maximum(2 * titles - 1, 0)
+    owners = index.corpus.document_of(np.arange(len(index)))
     of_documents += of_documents.max() * titles
-    of_sentences += of_sentences.max() * titles[index.corpus.document_of(np.arange(len(index)))]
-    vector, bounds = index.encoder.encode([query])[0], index.corpus.document_bounds
-    dense = index.cosines(vector, np.arange(len(index))).astype(np.float64)
-    lexical = np.repeat(of_documents / of_documents.max(), np.diff(bounds)) / 2
-    lexical += of_sentences / of_sentences.max() / 2
-    if unit == "document":
-        dense = np.maximum.reduceat(dense, bounds[:-1])
-        lexical = of_documents / of_documents.max()
-    w = search.dense_weight
-    scores = {"hybrid": (lexical + w * dense) / (1 + w), "dense": dense, "lexical": lexical}[mode]
+    of_sentences += of_sentences.max() * titles[owners]
+    vectors, first = index.vectors(np.arange(len(index))), index.corpus.document_bounds[:-1]
+    vector, w = index.encoder.encode([query])[0], search.dense_weight
+    assert w == module.DENSE_WEIGHT
+    dense, best = vectors @ vector, np.maximum.reduceat(vectors @ vector, first)
+    places = np.arange(len(index)) - first[owners]
+    sums = np.add.reduceat(vectors / (1 + places)[:, None], first)
+    whole = (sums @ vector) / np.linalg.norm(sums, axis=1)
+    score = (of_documents - means[1]) / spreads[1]
+    near, far = (deviations(cosines, beyond=True) for cosines in (best, whole))
+    score += w * (2 * near + far) / 3
+    lexical = of_documents / of_documents.max()
+    scores = {"hybrid": score, "dense": (best + whole) / 2, "lexical": lexical}[mode]
+    if unit == "sentence":
+        own = (of_sentences - means[0]) / spreads[0] + w * deviations(dense, beyond=True)
+        both = (lexical[owners] + of_sentences / of_sentences.max()) / 2
+        scores = {"hybrid": (own + score[owners]) / 2, "dense": dense, "lexical": both}[mode]
     hits = search.search(query, top=5, mode=mode, unit=unit)
-    np.testing.assert_allclose([h.score for h in hits], np.sort(scores)[:-6:-1], atol=1e-6)
+    np.testing.assert_allclose([h.score for h in hits], np.sort(scores)[:-6:-1], atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_vectors_that_know_nothing_cost_nothing(
+    search: Search, unit: Unit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A word that one document has finds it, whatever the vector of the query says."""
+    rng, texts = np.random.default_rng(3), search.index.corpus.texts(np.arange(24 * 5))
+    vectors = rng.standard_normal((len(texts), search.index.dimensions)).astype(np.float32)
+    queries = {text.split()[-1].strip("."): number for number, text in enumerate(texts)}
+    drawn = dict(zip(texts, vectors / np.linalg.norm(vectors, axis=1)[:, None], strict=True))
+    right = []
+    for word, number in queries.items():
+        monkeypatch.setattr(search, "_vector", lambda _, text=texts[number - 60]: drawn[text])
+        search._compared.cache_clear()
+        right.append(search.search(word, unit=unit, top=1)[0].document)
+    search._compared.cache_clear()
+    ids, owners = search.index.corpus.document_ids(), search.index.corpus.document_of
+    expected = [ids[owners(number)] for number in queries.values()]
+    assert np.mean([one == two for one, two in zip(right, expected, strict=True)]) > 0.98
+
+
+def test_vectors_count_double_where_documents_are_single_sentences(make: Make) -> None:
+    """BM25 has few words there."""
+    single = [{"id": f"d{n}", "text": f"Ship number {n} sailed."} for n in range(9)]
+    weights = [
+        Search.open(make(records, name=str(len(records)))).dense_weight
+        for records in (single, documents(range(1)))
+    ]
+    assert weights == [2 * module.DENSE_WEIGHT, module.DENSE_WEIGHT]
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -99,7 +148,7 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     query, index = "storm near the harbor", search.index
     of_sentences, of_documents, most = index.bm25.scores(query)
     bounds = index.corpus.document_bounds
-    dense: Any = index.cosines(index.encoder.encode([query])[0], np.arange(len(index)))
+    dense: Any = index.vectors(np.arange(len(index))) @ index.encoder.encode([query])[0]
     cover: Any = np.repeat(of_documents / most[1], np.diff(bounds)) / 2 + of_sentences / most[0] / 2
     if unit == "document":
         dense, cover = np.maximum.reduceat(dense, bounds[:-1]), of_documents / most[1]
@@ -108,7 +157,7 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     assert best.dense_score > 0.1
     some: Any = of_documents[of_documents > 0].astype(float)
     ahead = (some.max() - some.mean()) / some.std()
-    expected = cover[at] + search.dense_weight * dense[at] + module.AHEAD_WEIGHT * ahead
+    expected = cover[at] + search.evidence_weight * dense[at] + module.AHEAD_WEIGHT * ahead
     assert search.first_evidence(query, unit) == pytest.approx(float(expected), rel=1e-5)
 
 

@@ -41,7 +41,7 @@ from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
 from firth.search.codes import Codes, Rotation, candidates
-from firth.text.types import Ints, Singles, ranges
+from firth.text.types import Ints, Singles, ranges, starts
 from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 
 INDEX = Stage("index", 3)
@@ -340,6 +340,49 @@ class _Base:
     open_encoder: Callable[[], UnitEncoder]
 
 
+class Gathered:
+    """Vectors of the sentences of m documents, to be compared with queries.
+
+    Args:
+        vectors: Of n sentences, document after document; or of all rows of an index.
+        rows: The row of each sentence, or -1; None where the vectors are those of the sentences.
+        sizes: Sentences of each document, (m,), at least 1.
+    """
+
+    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints) -> None:
+        self._vectors, self._rows, self._first = vectors, rows, starts(sizes)
+        places = np.arange(int(sizes.sum())) - np.repeat(self._first, sizes)
+        self._weights = (1 / (1 + places)).astype(np.float32)
+
+    @cached_property
+    def _lengths(self) -> Singles:
+        """Length of the weighted sum of each document's vectors, (m,)."""
+        held = self._vectors if self._rows is None else self._vectors[self._rows]
+        weights = self._weights if self._rows is None else self._weights * (self._rows >= 0)
+        sums = np.add.reduceat(held * weights[:, None], self._first, axis=0)
+        lengths: Singles = np.linalg.norm(sums, axis=1)
+        return np.maximum(lengths, np.float32(1e-6))
+
+    def cosines(self, vector: npt.ArrayLike) -> tuple[Singles, Singles, Singles]:
+        """Compare one unit vector with all.
+
+        Returns:
+            Cosines with the sentences, document after document, (n,); with the nearest sentence of
+            each document, (m,); and with the whole of each document, (m,): the mean of the vectors
+            of its sentences, in which the nth counts 1/n, as a text begins with what it is about.
+        """
+        # Not a product of matrices, which leaves waiting threads behind (`Rotation.code`).
+        cosines: Singles = np.einsum("nd,d->n", self._vectors, np.asarray(vector, np.float32))
+        cosines = np.clip(cosines, -1.0, 1.0)
+        if self._rows is not None:
+            cosines = np.where(self._rows < 0, np.float32(0), cosines[self._rows])
+        if not len(self._first):
+            return cosines, cosines, cosines
+        nearest = np.maximum.reduceat(cosines, self._first)
+        whole = np.add.reduceat(cosines * self._weights, self._first) / self._lengths
+        return cosines, nearest, np.clip(whole, -1.0, 1.0)
+
+
 class Index:
     """Unit vectors and BM25 of all sentences of a run, by their numbers in `corpus`.
 
@@ -412,10 +455,15 @@ class Index:
     def _threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(cpu_count())
 
+    @property
+    def is_small(self) -> bool:
+        """Whether all vectors are kept in memory, and compared with every query."""
+        return bool(self._starts[-1] <= EXACT)
+
     @cached_property
     def _all(self) -> Singles | None:
         """All vectors in memory where they are few: converting them takes longer than comparing."""
-        if self._starts[-1] > EXACT:
+        if not self.is_small:
             return None
         return np.concatenate([part.vectors for part in self._parts]).astype(np.float32)
 
@@ -427,22 +475,13 @@ class Index:
         stored[there] = self._stored(rows[there])
         return stored
 
-    def cosines(self, vector: npt.ArrayLike, sentences: npt.ArrayLike) -> Singles:
-        """Return the cosines of one unit vector with those of sentences, (n,), in [-1, 1]."""
-        # Not a product of matrices, which leaves waiting threads behind (`Rotation.code`).
-        scores: Singles = np.einsum(
-            "nd,d->n", self.vectors(sentences), np.asarray(vector, np.float32)
-        )
-        return np.clip(scores, -1.0, 1.0)
-
-    def all_cosines(self, vector: npt.ArrayLike) -> Singles | None:
-        """Return the cosines of one unit vector with all sentences; None where they are many."""
+    def gather(self, documents: Ints) -> Gathered:
+        """Return the vectors of all sentences of documents, each of which has some."""
+        numbers = self.corpus.sentences_of(documents)
+        sizes = np.diff(self.corpus.document_bounds)[documents]
         if self._all is None:
-            return None
-        scores = np.zeros(len(self), np.float32)
-        cosines = np.einsum("nd,d->n", self._all, np.asarray(vector, np.float32))
-        scores[self._sentence_of[self._alive]] = np.clip(cosines[self._alive], -1.0, 1.0)
-        return scores
+            return Gathered(self.vectors(numbers), None, sizes)
+        return Gathered(self._all, self._row_of[numbers], sizes)
 
     def nearest(
         self, vectors: npt.ArrayLike, k: int, *, within: Ints | None = None

@@ -1,12 +1,16 @@
 """Search: the sentences or documents of a run that answer a query, by words and by meaning.
 
-The score is a weighted mean of BM25, divided by its highest value for the query, and the cosine of
-vectors. A document has the BM25 of its whole text, title and fields, and the cosine of its best
-sentence. A sentence has the mean of its BM25 and its document's: a word that the answer needs may
-be in the title, or in the sentence before. A title that is the query adds to the BM25 of
-its document and of all sentences there. Sentences below the mean length count as long as that:
-headings would come first otherwise. BM25 finds names and numbers, and the cosine finds what is said
-in other words.
+BM25 finds names and numbers, and vectors find what is said in other words. Scores of different
+kinds are added as deviations from their mean over all documents. A document has the BM25 of its
+whole text, title and fields, the cosine of its best sentence, and that of the mean vector of its
+sentences, in which the nth counts 1/n. A cosine counts only beyond 1.5 deviations: most texts are
+neither near a query nor far, and what is nearer of these is chance. So an encoder that knows
+nothing of the documents costs little.
+
+A sentence has the mean of its score and its document's: a word that the answer needs may be
+in the title, or in the sentence before. A title that is the query adds to the BM25 of its document
+and of all sentences there. Sentences below the mean length count as long as that: headings would
+come first otherwise.
 
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
 that any text could have, the cosine, and how far the best document is ahead of those that have a
@@ -27,21 +31,27 @@ from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
-from firth.search.index import Index, index_encoder
-from firth.text.types import Floats, Ints, Singles
+from firth.search.index import Gathered, Index, index_encoder
+from firth.text.types import Floats, Ints, Singles, starts
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 UNITS: tuple[Unit, ...] = ("sentence", "document")
-DENSE_WEIGHT, NAMED_WEIGHT = 0.75, 2.0
-"""Weight of the cosine of the encoder that the run has built, and of a pretrained one; BM25 has
-weight 1. Chosen on SciFact, CACM, and on titles and sentences that must find their document;
-half or twice as much changes nDCG@10 by less than a point."""
-TITLE_WEIGHT = 0.75
-"""A title that is the query adds this share of the highest BM25. Chosen on titles of a forum."""
-_LEAST_TITLE = 0.5
-"""A title that is less of the query adds nothing."""
+DENSE_WEIGHT, NAMED_WEIGHT = 1.0, 2.0
+"""Weight of cosines of the encoder that the run has built, and of a pretrained one; BM25 has weight
+1. It is doubled where documents have fewer than `_FEW` sentences in the mean: BM25 has few
+words there, and a vector all of them. Chosen on SciFact, CACM, titles of a forum and captions."""
+NEAREST = 2 / 3
+"""Share of the best sentence in the cosines of a document; the whole has the rest. SciFact prefers
+more, and CACM less."""
+BEYOND = 1.5
+"""Deviations above the mean from which on a cosine counts."""
+EVIDENCE_WEIGHTS = 0.75, 2.0
+"""Weight of the cosine in the evidence, of both kinds of encoders; BM25 has weight 1."""
+TITLE_WEIGHT = 3.0
+"""A title that is the query adds so many times the highest BM25, and one that is half of it none;
+between them it is a line. Chosen on 150 titles of a forum."""
 NOT_INDEXED = "not indexed yet, and not searched"
 AHEAD_WEIGHT = 0.1
 """What it adds to the evidence that the best document is a standard deviation ahead by its words.
@@ -49,6 +59,13 @@ Chosen on SciFact."""
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
 _GROWTH = 4
+_FEW = 2
+_BELOW = 0.1
+"""Share of a difference that counts below `BEYOND`: it orders what no other score tells apart."""
+_FLAT = 1e-6
+"""Deviation up to which all scores are taken for equal."""
+_SAMPLE = 4_096
+"""Sentences of the documents that give mean and deviation of cosines, where vectors are many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +73,15 @@ class Hit:
     """A sentence that answers a query, or a document by its best sentence.
 
     Attributes:
-        score: Hits are ranked by it: the weighted mean of `dense_score` and `lexical_score`, or one
-            of them.
+        score: Hits are ranked by it: the sum of BM25 and cosines as deviations from their means; or
+            `dense_score`, or `lexical_score`, by the mode.
         text: The sentence.
         title: Title of the document, or "".
         document: Id of the document.
         sentence: Place of the sentence in its document, from 1.
         number: Number of the sentence among all of the run.
-        dense_score: Cosine of the sentence with the query, in [-1, 1]; of a document, the highest.
+        dense_score: Cosine of the sentence with the query, in [-1, 1]; of a document, the mean of
+            its highest and that of the mean vector of its sentences.
         lexical_score: BM25 divided by the highest of the query, in [0, 1]; of a sentence, the mean
             of its value and its document's.
         matches: Spans of the words of `text` that the query has: first and one-past-last character.
@@ -169,12 +187,42 @@ class _Candidates:
         return _Candidates(*(column[chosen] for column in columns))
 
 
+@dataclass(frozen=True)
+class _Scale:
+    """Mean and deviation of the scores of n texts for a query.
+
+    `least` is `BEYOND`, or less where texts are few: no score of n is more than (n - 1) / sqrt(n)
+    deviations above the mean, and one deviation must count.
+    """
+
+    mean: float
+    deviation: float
+    least: float
+
+    @classmethod
+    def of(cls, scores: Singles) -> "_Scale":
+        n = max(len(scores), 1)
+        deviation = float(scores.std()) if len(scores) else 0.0
+        least = min(max((n - 1) / n**0.5 - 1, 0.0), BEYOND)
+        return cls(float(scores.sum()) / n, deviation if deviation > _FLAT else np.inf, least)
+
+    def standard(self, scores: Singles) -> Floats:
+        """Return scores as deviations from the mean; 0 where all are equal."""
+        standard: Floats = (scores.astype(np.float64) - self.mean) / self.deviation
+        return standard
+
+    def beyond(self, scores: Singles) -> Floats:
+        """Return what they have beyond `least`, and a share of what they lack."""
+        beyond = self.standard(scores) - self.least
+        return np.maximum(beyond, _BELOW * beyond)
+
+
 class Search:
     """Searches all documents of a run, those held out from learning included.
 
     Attributes:
         index: Vectors and BM25.
-        dense_weight: Weight of the cosine in hybrid search; BM25 has weight 1.
+        dense_weight: Weight of cosines in hybrid search; BM25 has weight 1.
 
     Example:
         >>> search = Search.open("run")  # doctest: +SKIP
@@ -186,9 +234,16 @@ class Search:
         self._run, self.index = run, index
         self.unindexed = plural(index.unindexed, "document") if index.unindexed else ""
         self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
-        self._all_cosines = lru_cache(2)(lambda query: index.all_cosines(self._vector(query)))
+        sizes = np.diff(index.corpus.document_bounds)
+        self._filled = np.flatnonzero(sizes)
+        step = 1 if index.is_small else max(len(index) // _SAMPLE, 1)
+        self._sample = self._filled[::step]
+        self._compared = lru_cache(2)(lambda query: self._gathered.cosines(self._vector(query)))
         self._is_named = index_encoder(run) is not None
         self.dense_weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
+        if len(index) < _FEW * len(self._filled):
+            self.dense_weight *= 2
+        self.evidence_weight = EVIDENCE_WEIGHTS[self._is_named]
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Search":
@@ -293,6 +348,11 @@ class Search:
             pool *= _GROWTH
 
     @cached_property
+    def _gathered(self) -> Gathered:
+        """The documents that give mean and deviation of cosines: all, if they are few."""
+        return self.index.gather(self._sample)
+
+    @cached_property
     def _owners(self) -> Ints:
         """The document of each sentence."""
         return self.index.corpus.document_of(np.arange(len(self.index)))
@@ -303,69 +363,91 @@ class Search:
         """Return the best `pool` candidates of some documents, or of all, the best first."""
         corpus = self.index.corpus
         of_sentences, of_documents, ceilings = self.index.bm25.scores(query)
+        scales = _Scale.of(of_sentences), _Scale.of(of_documents)
         titles = self.index.bm25.title_shares(query)
-        within = None
         if documents is not None:
-            within = corpus.sentences_of(documents)
-            of_sentences = _only(of_sentences, within)
+            of_sentences = _only(of_sentences, corpus.sentences_of(documents))
             of_documents, titles = _only(of_documents, documents), _only(titles, documents)
         plain = of_sentences, of_documents
-        titles[titles < _LEAST_TITLE] = 0
+        titles = TITLE_WEIGHT * np.maximum(2 * titles - 1, 0)
         if titles.any():
-            titles *= TITLE_WEIGHT
             of_sentences = of_sentences + of_sentences.max(initial=0) * titles[self._owners]
             of_documents = of_documents + of_documents.max(initial=0) * titles
         highest = [float(scores.max(initial=0)) for scores in (of_sentences, of_documents)]
         # Divided by these, scores are relative to the query's highest, and to any query's.
         relative, absolute = (np.maximum(each, 1e-12) for each in (highest, ceilings))
-        vector, every = self._vector(query), self._all_cosines(query)
-        depth = max(_DEPTH, _PER_HIT * pool)
-        by_words = np.empty(0, np.int64)
-        if mode != "dense" and unit == "sentence":
-            both = (of_documents / (2 * relative[1]))[self._owners]
-            both += of_sentences / (2 * relative[0])
-            by_words = _best(both, depth)
-        elif mode != "dense":
-            by_words = corpus.sentences_of(_best(of_documents, depth))
-        by_vectors = np.empty(0, np.int64)
-        while mode != "lexical":
-            if every is None:
-                by_vectors = self.index.nearest(vector, depth, within=within)[0][0]
-            else:
-                by_vectors = _best(every, depth, within)
-            owners = by_vectors if unit == "sentence" else np.unique(corpus.document_of(by_vectors))
-            if len(owners) >= pool or len(by_vectors) < depth:
-                break
-            depth *= _GROWTH  # Many of the nearest sentences are of few documents.
-        numbers = np.unique(np.concatenate([by_words, by_vectors]))
-        near = self.index.cosines(vector, numbers) if every is None else every[numbers]
-        dense = near.astype(np.float64)
-        scored = of_sentences[numbers], of_documents[self._owners[numbers]]
-        weight = {"hybrid": self.dense_weight, "dense": np.inf, "lexical": 0.0}[mode]
-        covered = plain[0][numbers], plain[1][self._owners[numbers]]
-        lexical = scored[0] / (2 * relative[0]) + scored[1] / (2 * relative[1])
-        cover = covered[0] / (2 * absolute[0]) + covered[1] / (2 * absolute[1])
-        scores, evidence = _mean(dense, lexical, weight), cover + self.dense_weight * dense
-        best = _Candidates(numbers, scores, dense, lexical, evidence)
+        lexical_of = of_sentences / relative[0], of_documents / relative[1]
+        chosen = self._chosen(query, pool, mode, lexical_of, documents)
+        numbers, sizes = corpus.sentences_of(chosen), np.diff(corpus.document_bounds)[chosen]
+        owners = np.repeat(np.arange(len(chosen)), sizes)
+
+        near = self._near(query, chosen)
+        cosines, nearest, whole = (
+            _Scale.of(known).beyond(cosine)
+            for known, cosine in zip(self._compared(query), near, strict=True)
+        )
+        hybrid = scales[1].standard(of_documents[chosen])
+        hybrid += self.dense_weight * (NEAREST * nearest + (1 - NEAREST) * whole)
+        own = scales[0].standard(of_sentences[numbers]) + self.dense_weight * cosines
+        lexical = (lexical_of[0][numbers] + lexical_of[1][chosen][owners]) / 2
+        cover = plain[0][numbers] / (2 * absolute[0])
+        cover += plain[1][chosen][owners] / (2 * absolute[1])
+        evidence = cover + self.evidence_weight * near[0]
+        both = (own + hybrid[owners]) / 2
+        scores = {"hybrid": both, "dense": near[0].astype(np.float64), "lexical": lexical}[mode]
+        best = _Candidates(numbers, scores, near[0].astype(np.float64), lexical, evidence)
         if unit == "document":
-            both = of_documents / relative[1], plain[1] / absolute[1]
-            best = self._by_document(best, *both, weight)
+            numbers = numbers[np.lexsort((numbers, -scores, owners))[starts(sizes)]]
+            lexical, dense = lexical_of[1][chosen], (near[1] + near[2]).astype(np.float64) / 2
+            evidence = plain[1][chosen] / absolute[1] + self.evidence_weight * near[1]
+            scores = {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
+            best = _Candidates(numbers, scores, dense, lexical, evidence)
         best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(plain[1]))
-        best = best[(best.dense > 0) | (best.lexical > 0)]
+        said = mode != "lexical", mode != "dense"
+        best = best[(said[0] & (best.dense > 0)) | (said[1] & (best.lexical > 0))]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
 
-    def _by_document(
-        self, sentences: _Candidates, lexical_of: Floats, cover_of: Floats, weight: float
-    ) -> _Candidates:
-        """Return one candidate for each document: its best sentence, with the document's scores."""
-        owners = self._owners[sentences.numbers]
-        order = np.lexsort((sentences.numbers, -sentences.scores, owners))
-        documents, first = np.unique(owners[order], return_index=True)
-        highest = np.full(len(documents), -np.inf)
-        np.maximum.at(highest, np.searchsorted(documents, owners), sentences.dense)
-        lexical, cover = lexical_of[documents], cover_of[documents]
-        scores, evidence = _mean(highest, lexical, weight), cover + self.dense_weight * highest
-        return _Candidates(sentences.numbers[order[first]], scores, highest, lexical, evidence)
+    def _chosen(
+        self,
+        query: str,
+        pool: int,
+        mode: Mode,
+        lexical: tuple[Singles, Singles],
+        documents: Ints | None,
+    ) -> Ints:
+        """Return the documents, ascending, of which some may be among the best `pool` candidates.
+
+        Where all vectors are in memory, these are all that are searched.
+        """
+        corpus, depth = self.index.corpus, max(_DEPTH, _PER_HIT * pool)
+        among = self._filled if documents is None else np.intersect1d(documents, self._filled)
+        if self.index.is_small:
+            return among
+        within = None if documents is None else corpus.sentences_of(among)
+        found = np.empty(0, np.int64)
+        if mode != "dense":
+            both = lexical[0] + lexical[1][self._owners]
+            found = np.append(self._owners[_best(both, depth)], _best(lexical[1], depth))
+        while mode != "lexical":
+            near = self.index.nearest(self._vector(query), depth, within=within)[0][0]
+            owners = np.unique(self._owners[near])
+            found = np.append(found, owners)
+            if len(owners) >= pool or len(near) < depth:
+                break
+            depth *= _GROWTH  # Many of the nearest sentences are of few documents.
+        return np.intersect1d(found, self._filled)
+
+    def _near(self, query: str, chosen: Ints) -> tuple[Singles, Singles, Singles]:
+        """Return the cosines of a query with some documents (`Gathered.cosines`)."""
+        if not self.index.is_small:
+            return self.index.gather(chosen).cosines(self._vector(query))
+        cosines, nearest, whole = self._compared(query)
+        if len(chosen) == len(self._sample):
+            return cosines, nearest, whole
+        places = np.searchsorted(self._sample, chosen)
+        every = np.zeros(len(self.index), np.float32)
+        every[self.index.corpus.sentences_of(self._sample)] = cosines
+        return every[self.index.corpus.sentences_of(chosen)], nearest[places], whole[places]
 
     def _hits(self, query: str, best: _Candidates, unit: Unit) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
@@ -398,14 +480,6 @@ class Search:
             )
 
 
-def _mean(dense: Floats, lexical: Floats, weight: float) -> Floats:
-    """Return the mean of both scores, in which the dense one has `weight` and the other 1."""
-    if np.isinf(weight):
-        return dense
-    mean: Floats = (lexical + weight * dense) / (1 + weight)
-    return mean
-
-
 def _ahead(scores: Singles) -> float:
     """Return by how many standard deviations the best of all scores above 0 is ahead of their mean.
 
@@ -423,9 +497,9 @@ def _only(scores: Singles, kept: Ints) -> Singles:
     return some
 
 
-def _best(scores: Singles, most: int, within: Ints | None = None) -> Ints:
+def _best(scores: Singles, most: int) -> Ints:
     """Return the numbers of the highest scores above 0, at most `most`, in no order."""
-    positive = np.flatnonzero(scores > 0) if within is None else within[scores[within] > 0]
+    positive = np.flatnonzero(scores > 0)
     if len(positive) > most:
         positive = positive[np.argpartition(-scores[positive], most - 1)[:most]]
     return positive
