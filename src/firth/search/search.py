@@ -8,6 +8,8 @@ its document and of all sentences there. Sentences below the mean length count a
 headings would come first otherwise. BM25 finds names and numbers, and the cosine finds what is said
 in other words.
 
+A heading is context: its words count for its document, and it is no hit.
+
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
 that any text could have. The calibration says how often the first hit of a question without an
 answer reaches it. The verdict on a query is that on its first hit, and no later hit has a better
@@ -335,6 +337,7 @@ class Search:
                 break
             depth *= _GROWTH  # Many of the nearest sentences are of few documents.
         numbers = np.unique(np.concatenate([by_words, by_vectors]))
+        numbers = numbers[~corpus.headings[numbers]]
         near = self.index.cosines(vector, numbers) if every is None else every[numbers]
         dense = near.astype(np.float64)
         scored = of_sentences[numbers], of_documents[self._owners[numbers]]
