@@ -248,7 +248,7 @@ def _html_text(page: str) -> tuple[str, Blocks]:
     _remove(tree, _DROPPED)
     mains = next(filter(None, (tree.css("main, [role=main]"), tree.css("article"))), [])
     if len(mains) == 1 and mains[0].text().strip():
-        root = mains[0]
+        root: Any = mains[0]
     else:
         _remove(tree, "header")
         root = tree.body
