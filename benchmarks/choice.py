@@ -1,6 +1,6 @@
 """What `encoder.model: auto` decides: encoders against n-grams of stems, by questions.
 
-usage: python benchmarks/choice.py --work DIR --corpora FILE.jsonl.gz ...
+usage: python benchmarks/choice.py --work DIR --corpora FILE.jsonl.gz ... [--encoders NAME ...]
 
 The language of a file is recognized. An encoder is asked whether or not it is said to read it.
 """
@@ -19,8 +19,7 @@ from firth.pipeline.choice import compared
 from firth.run.run import Run
 from firth.run.settings import Settings
 
-ENCODERS = ("all-MiniLM-L6-v2-int8", "use-multilingual")
-WORDS = 150_000
+WORDS = 100_000
 """White space separates them."""
 
 
@@ -42,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--corpora", type=Path, nargs="+", required=True)
+    parser.add_argument("--encoders", nargs="+", default=["use-multilingual"])
     options = parser.parse_args()
     rows: dict[str, list[Cell]] = {}
     for file in options.corpora:
@@ -50,7 +50,7 @@ def main() -> None:
         language = build_corpus(run, documents(file)).language
         build_words(run)
         build_questions(run)
-        decisions = [compared(run, encoder) for encoder in ENCODERS]
+        decisions = [compared(run, encoder) for encoder in options.encoders]
         said = [
             f"{'taken' if each.accepted else 'refused'} {each.gain.signed}" for each in decisions
         ]
@@ -58,10 +58,10 @@ def main() -> None:
         print(name, language, *said, flush=True)
     record(
         "choice",
-        ["corpus, language recognized", *ENCODERS],
+        ["corpus, and the language that is recognized", *options.encoders],
         rows,
         command="python benchmarks/choice.py --work WORK --corpora FILE ...",
-        data=f"the first {WORDS:,} words of each; 100 questions of a type about held-out documents",
+        data=f"the first {WORDS:,} words of each file; 100 questions of a type",
         seed=Settings().seed,
     )
 

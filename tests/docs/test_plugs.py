@@ -12,13 +12,31 @@ PRELUDE, *SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | r
 LIBRARIES = [
     re.findall(r"^(?:from|import) (\w+)", snippet, re.MULTILINE)[0] for snippet in SNIPPETS
 ]
-GOODS = ("shoes", "coats", "books", "lamps", "chairs", "bikes", "phones", "plants")
-FAQ = [
-    "How do I get my money back for an order?",
-    *(f"Do you sell {goods} for children in winter?" for goods in GOODS),
-    *(f"How long does the delivery of {goods} to an island take?" for goods in GOODS),
-    *(f"Who repairs broken {goods} after two years?" for goods in GOODS),
-]
+FAQ = """\
+How do I get my money back?
+Where is the nearest shop?
+Which sizes of shoes are there?
+The parcel did not arrive.
+Can a gift be wrapped?
+Who answers the telephone on Sunday?
+Is the newsletter free of charge?
+My password was rejected.
+Do lamps come with bulbs?
+When are coats reduced?
+What does express delivery cost?
+A button of my jacket is missing.
+Are the plants safe for cats?
+How is leather cleaned?
+The invoice names another company.
+May I collect an order myself?
+Which cards are accepted?
+Is there a student discount?
+How long do batteries last?
+The colour differs from the picture.
+Can I change my address later?
+Do you deliver to islands?
+Why was my account closed?
+Are spare parts sold separately?""".splitlines()
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def fit_matches(
         seed: Of the sample and the groups.
         others: Vectors and owners among which matches are looked for; by default the same ones.
         texts: Number of the others where those that are given are a sample.
-        groups: Parts of the documents whose best are looked at apart.
+        groups: Parts of the documents whose best are looked at apart; no more than documents.
     """
     rng = np.random.default_rng(derive_seed(seed, "matches"))
     known = np.flatnonzero(vectors.any(axis=1))
@@ -57,6 +57,7 @@ def fit_matches(
     documents, of = np.unique(their, return_inverse=True)
     if len(documents) < FEWEST:
         return None
+    groups = min(groups, len(documents))
     # Groups of as many documents each, in random order.
     group = rng.permutation(np.arange(len(documents)) % groups)[of]
     order = np.argsort(group, kind="stable")
