@@ -19,7 +19,7 @@ from firth.pipeline.choice import compared
 from firth.run.run import Run
 from firth.run.settings import Settings
 
-WORDS = 100_000
+WORDS = 300_000
 """White space separates them."""
 
 
