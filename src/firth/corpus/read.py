@@ -42,9 +42,7 @@ MEMORY = "texts"
 """Source of documents that are no files."""
 
 _SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
-_REPEATING = frozenset(
-    {"print.html", "toc.html", "404.html", "search.html", "genindex.html", "py-modindex.html"}
-)
+_REPEATING = frozenset({"print.html", "toc.html", "404.html", "genindex.html", "py-modindex.html"})
 """Pages of sites that books and manuals are made into, of which the text is that of other pages."""
 _UNDATED = "~"
 """It sorts after every date."""
@@ -338,7 +336,7 @@ class _Walk:
                     elif not _is_file(path):
                         self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
                     elif not pattern and path.name.lower() in _REPEATING:
-                        detail = "a page to print, to search or of links; name it to read it"
+                        detail = "a page to print or of links; name it to read it"
                         self._leave_out(path, root, Reason.OTHER_PAGES, detail)
                     else:
                         wanted.append(path)
