@@ -27,7 +27,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e .
+	$(PIP) -e '.[encoder]'
 	touch $@
 
 $(VENV)/.core: $(VENV)/.demo

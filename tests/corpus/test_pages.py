@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import firth
 from firth.corpus import pages
 from firth.corpus.document import Document, Problem, Reason
 from firth.corpus.pages import plain_text
@@ -19,11 +20,14 @@ from firth.run.errors import InputError, MissingExtraError
 from .conftest import packed, read
 
 PAGE = """<html><head><title>The  harbour</title><script>var evil = 1;</script></head><body>
-<nav><a href="/">Home</a></nav><h1>Ships</h1>
+<a href="#main">Skip to main content</a><header>The site</header><button>Dark</button>
+<nav><a href="/">Home</a></nav><div class=menu><a>One</a> | <a>Two</a></div>
+<h1>Ships</h1><p hidden>Not this.</p><div role=search>Nor this.</div>
 <div><p>The ship reached the <b>har</b>bour\nin the evening.</p>A tail.<br>
 It rained &amp; blew.</div>
 <ul><li>One anchor</li><li>Two anchors</ul><table><tr><td>7</td></tr></table>
 <footer>Copyright</footer></body></html>"""
+SMALL = {"words": {"min_count": 1, "dimensions": 8}, "static": {"dimensions": 16}}
 TEXT = (
     "Ships\n\nThe ship reached the harbour in the evening.\n\nA tail. It rained & blew."
     "\n\nOne anchor\n\nTwo anchors"
@@ -122,14 +126,55 @@ def test_html_becomes_running_text(packing: str, tmp_path: Path) -> None:
     path.write_bytes(packed(PAGE.encode(), packing))
     (document,), problems = read(path)
     assert (document.title, document.text, problems) == ("The harbour", TEXT, [])
+    assert document.headings == (0,)
+
+
+@pytest.mark.parametrize("element", ["main", "div role=main", "article"])
+def test_the_main_text_of_a_page_is_that_of_its_only_main(element: str, tmp_path: Path) -> None:
+    """What stands outside is left out; a heading in its header stays, and a link in a sentence."""
+    path = tmp_path / "a.html"
+    page = (
+        f"<body><div>Press ? for help.</div><{element}><header><h1>Ships</h1></header>"
+        f"<h2>At <a>sea</a></h2><p><a>They sailed.</a></p></{element.split()[0]}>Made by us.</body>"
+    )
+    path.write_text(page)
+    (document,), _ = read(path)
+    assert document.text == "Ships\n\nAt sea\n\nThey sailed."
+    assert document.headings == (0, 1)
+    path.write_text(page.replace("They sailed.", " ") + page)
+    assert "Press ? for help." in read(path)[0][0].text, "two of them are no main text"
+
+
+def test_pages_that_repeat_others_are_left_out_of_a_folder(tmp_path: Path) -> None:
+    """They are read where they are named, and the list of what is left out has them."""
+    for name in ("a.html", "print.html"):
+        (tmp_path / name).write_text(PAGE)
+    found = find_inputs(tmp_path)
+    assert [Path(source.path).name for source in found.sources] == ["a.html"]
+    assert [str(left.reason) for left in found.left_out] == ["repeats other pages"]
+    assert len(find_inputs(tmp_path / "print.html").sources) == 1
+
+
+def test_a_heading_is_context_and_no_hit(tmp_path: Path) -> None:
+    """Its words find the text below; a document of headings alone is found by them."""
+    (tmp_path / "a.md").write_text("# Refund policy\n\nMoney comes back in five days.\n\nBye now.")
+    (tmp_path / "b.md").write_text("# Harbour opening hours\n\n## Refund policy of the harbour")
+    (tmp_path / "c.md").write_text("Nothing of the kind is said here.\n\nThe sea is calm today.")
+    model = firth.build(tmp_path, quiet=True, settings=SMALL)
+    hits = model.search("refund policy")
+    assert "Refund policy" not in [hit.text for hit in hits]
+    assert "Money comes back in five days." in [hit.text for hit in hits]
+    assert "Refund policy of the harbour" in [hit.text for hit in hits]
+    texts = [hit.text for hit in model.search("refund policy", unit="document")]
+    assert "Money comes back in five days." in texts
 
 
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(["<p>", "</p>", "<div", ">", "<!--", "a ", "<b>", "&", "</body>"])))
 def test_broken_html_is_read(pieces: list[str]) -> None:
-    title, text = pages._html_text("".join(pieces))
+    title, blocks = pages._html_text("".join(pieces))
     assert title == ""
-    assert "\0" not in text
+    assert all(text.strip() for text, _ in blocks)
 
 
 def test_a_page_of_pdf_is_a_paragraph(tmp_path: Path) -> None:

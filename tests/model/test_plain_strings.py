@@ -4,9 +4,11 @@ import gc
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import firth
@@ -102,3 +104,16 @@ def test_what_is_no_text_is_refused(said: str, five: Model) -> None:
     """In every public function, with what came and what was expected."""
     with pytest.raises(InputError, match=said):
         WRONG[said](five)
+
+
+@pytest.mark.parametrize("count", [20, 25, 31])
+def test_a_short_list_is_matched_with_itself(count: int) -> None:
+    """Fewer texts than groups of a null are enough, from 20 on."""
+    rows = np.random.default_rng(13).normal(size=(count, 16))
+    texts = [f"{n}" for n in range(count)]
+
+    class Drawn:
+        def encode(self, texts: Sequence[str]) -> Any:
+            return [rows[int(text)] if text.isdigit() else rows[0] for text in texts]
+
+    assert len(firth.match(texts, encoder=Drawn())) == count

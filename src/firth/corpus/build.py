@@ -18,7 +18,7 @@ from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
 from firth.corpus.read import Given, Inputs, find_inputs, read_given
 from firth.corpus.readers import read_source
 from firth.corpus.siblings import sibling_groups, sketch
-from firth.corpus.store import FILE, Store, Stored, missing_corpus
+from firth.corpus.store import FILE, HEADING, Store, Stored, missing_corpus
 from firth.run.console import Progress, note, plural
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
@@ -169,7 +169,9 @@ def split(unsplit: Unsplit) -> Stored:
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
     said = [words(sentence) for sentence in sentences]
     counts = np.array([word_count(sentence) for sentence in sentences], "<u2")
-    ends = np.cumsum([len(paragraph) for paragraph in paragraphs])
+    ends = np.cumsum([len(paragraph) for paragraph in paragraphs]).astype("<u4")
+    headings = [n for n in unsplit.document.headings if n < len(ends)]
+    ends[headings] |= HEADING
     form = hashlib.blake2b(normal_form(unsplit.document.text).encode(), digest_size=16)
     return Stored(
         document=replace(unsplit.document, text=""),
@@ -177,7 +179,7 @@ def split(unsplit: Unsplit) -> Stored:
         form=form.digest(),
         text="\n".join(sentences),
         counts=counts.tobytes(),
-        paragraphs=ends.astype("<u4").tobytes(),
+        paragraphs=ends.tobytes(),
         sentences=len(sentences),
         words=int(counts.sum(dtype=np.int64)),
         sketch=sketch({word for sentence in said for word in sentence}),
@@ -187,7 +189,9 @@ def split(unsplit: Unsplit) -> Stored:
 def unsplit(document: Document, language: str) -> Unsplit:
     """Return a document with the digest of all that is stored of it, apart from its place."""
     read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
-    text = json.dumps([*read, sorted(document.fields.items())], ensure_ascii=False)
+    text = json.dumps(
+        [*read, *document.headings, sorted(document.fields.items())], ensure_ascii=False
+    )
     return Unsplit(document, language, hashlib.blake2b(text.encode(), digest_size=16).digest())
 
 

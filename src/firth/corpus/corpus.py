@@ -18,6 +18,7 @@ import numpy.typing as npt
 from firth.corpus.document import Document
 from firth.corpus.store import (
     FILE,
+    HEADING,
     connect,
     damage,
     damaged_document,
@@ -240,9 +241,20 @@ class Corpus:
     def paragraph_bounds(self) -> Ints:
         """int64, (n_paragraphs+1,): paragraph p is sentences[bounds[p]:bounds[p+1]]."""
         blobs = list(self._column("paragraphs"))
-        ends = np.frombuffer(b"".join(blobs), "<u4").astype(np.int64)
+        ends = (np.frombuffer(b"".join(blobs), "<u4") & ~np.uint32(HEADING)).astype(np.int64)
         counts = np.array([len(blob) // 4 for blob in blobs], np.int64)
         return np.concatenate(([0], ends + np.repeat(self.document_bounds[:-1], counts)))
+
+    @cached_property
+    def headings(self) -> npt.NDArray[np.bool_]:
+        """Whether each sentence is a heading of a document that has other sentences."""
+        ends = np.frombuffer(b"".join(self._column("paragraphs")), "<u4")
+        of_sentences = np.repeat(ends >= HEADING, np.diff(self.paragraph_bounds))
+        if not of_sentences.any():
+            return of_sentences
+        owners = self.document_of(np.arange(len(self)))
+        others = np.bincount(owners[~of_sentences], minlength=self.n_documents)
+        return of_sentences & (others > 0)[owners]
 
     def usual_sentences(self) -> Ints:
         """Return the sentences of `corpus.min_words` to `corpus.max_words` words, ascending."""

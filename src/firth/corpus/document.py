@@ -34,6 +34,7 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate"
     OWN_OUTPUT = "written by firth"
     READ_ALREADY = "read already"
+    OTHER_PAGES = "repeats other pages"
     BAD_DATE = "not a date of ISO 8601"
     REPEATED_ID = "repeated id"
 
@@ -74,6 +75,7 @@ class Document:
         source: Name of the file; it does not depend on where the files lie.
         line: First line (row of a table) of the record, counted from 1.
         group: Value of the field `corpus.group_by`, or "".
+        headings: Which of the paragraphs that have a word are headings, from 0.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Document:
     source: str = ""
     line: int = 0
     group: str = ""
+    headings: tuple[int, ...] = ()
 
 
 Item = Document | Problem

@@ -15,11 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firth.corpus.document import Document, Item, Problem, Reason, checked, clean
 from firth.run.errors import InputError, first_line
 from firth.run.limits import command_of, limit
+from firth.text.words import has_word
 
 MEMORY = 2 << 30
 """Bytes that an HTML file or a page of PDF may add to what the process holds."""
@@ -30,10 +32,15 @@ _SHARE, _SHARE_OF_MB = 1, 5
 _spent = 0.0
 """Processor seconds that files took beyond their shares."""
 
-_DROPPED = [
-    "script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "table",
-    "pre", "svg", "head",
-]  # fmt: skip
+_DROPPED = (
+    "script, style, noscript, template, nav, footer, aside, form, table, pre, svg, head, button, "
+    "select, dialog, [hidden], [aria-hidden=true], [role=navigation], [role=search], [role=dialog],"
+    " [role=banner], [role=contentinfo], [role=complementary], [role=menu], [role=menubar]"
+)
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_LINKED = 0.8
+"""A block of which links have so much of the text, and that ends as no sentence, is navigation
+(Kohlschütter et al. 2010)."""
 _BLOCKS = frozenset((
     "address", "article", "blockquote", "body", "center", "dd", "details", "div", "dl", "dt",
     "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "html", "li",
@@ -53,6 +60,10 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.+\n)*?---[ \t]*(?
 _BREAKS = {"softbreak": " ", "hardbreak": "\n"}
 
 
+Blocks = list[tuple[str, bool]]
+"""Paragraphs of a page in order, and whether each is a heading."""
+
+
 def plain_text(markdown: str) -> str:
     """Return the running text of Markdown (CommonMark), each block as a paragraph.
 
@@ -63,9 +74,22 @@ def plain_text(markdown: str) -> str:
         >>> plain_text("# Ships\\n\\nA *ship* of the\\n[line](l.md):\\n\\n    code\\n\\n- `one`")
         'Ships\\n\\nA ship of the line:\\n\\none'
     """
-    blocks: list[str] = []
-    in_table = False
+    return joined(markdown_blocks(markdown))[0]
+
+
+def joined(blocks: Blocks) -> tuple[str, tuple[int, ...]]:
+    """Return the text of blocks, and which of those with a word are headings."""
+    texts = [(text, is_heading) for text, is_heading in blocks if has_word(text)]
+    headings = (number for number, (_, is_heading) in enumerate(texts) if is_heading)
+    return "\n\n".join(text for text, _ in texts), tuple(headings)
+
+
+def markdown_blocks(markdown: str) -> Blocks:
+    """Return the blocks of Markdown."""
+    blocks: Blocks = []
+    in_table = in_heading = False
     for token in _markdown().parse(_FRONT_MATTER.sub("", markdown, count=1)):
+        in_heading = token.type == "heading_open" or (in_heading and token.type == "inline")
         in_table = token.type == "table_open" or (in_table and token.type != "table_close")
         if token.type == "inline" and not in_table:
             pieces = (
@@ -74,8 +98,8 @@ def plain_text(markdown: str) -> str:
                 else _BREAKS.get(piece.type, "")
                 for piece in token.children
             )
-            blocks.append("".join(pieces))
-    return "\n\n".join(block for block in blocks if block.strip())
+            blocks.append(("".join(pieces), in_heading))
+    return blocks
 
 
 @functools.cache
@@ -92,12 +116,13 @@ def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
     except UnicodeDecodeError:
         text = page.decode("cp1252", errors="replace")
     try:
-        ((title, text),) = _ask("html", text, len(page))
+        ((title, blocks),) = _ask("html", text, len(page))
     except _CostlyError as error:
         yield Problem(source, 0, Reason.COSTLY, str(error))
         return
-    text = text.replace("\0", " ")
-    yield checked(Document(id=source, text=text, title=clean(title), source=source, line=1), limit)
+    text, headings = joined([(text.replace("\0", " "), heading) for text, heading in blocks])
+    document = Document(id=source, text=text, title=clean(title), source=source, line=1)
+    yield checked(replace(document, headings=headings), limit)
 
 
 def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
@@ -208,38 +233,77 @@ def answer(memory: str) -> None:
                 break
 
 
-def _html_text(page: str) -> tuple[str, str]:
-    """Return title and running text of HTML, however broken, blank lines between its blocks.
+def _html_text(page: str) -> tuple[str, Blocks]:
+    """Return title and main text of HTML, however broken.
 
-    Scripts, styles, navigation, page headers and footers, asides, forms, tables and blocks of code
-    are left out.
+    The text is that of the page's only `main`, or only `article`, where it has one. Scripts, what
+    is hidden, navigation, page headers and footers, asides, forms, buttons, tables and blocks of
+    code are left out, and blocks of links.
     """
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(page)
     head = tree.css_first("title")
     title = head.text() if head is not None else ""
-    tree.strip_tags(_DROPPED, recursive=True)
-    blocks: dict[int, list[str]] = {}
+    _remove(tree, _DROPPED)
+    mains = next(filter(None, (tree.css("main, [role=main]"), tree.css("article"))), [])
+    if len(mains) == 1 and mains[0].text().strip():
+        root: Any = mains[0]
+    else:
+        _remove(tree, "header")
+        root = tree.body
+    blocks: dict[int, _Block] = {}
     last, count = None, 0
-    if tree.body is not None:
-        for node in tree.body.traverse(include_text=True):
-            if node.tag == "br":
-                blocks.setdefault(count, []).append(" ")
-            elif node.tag == "-text":
-                block = _block_of(node)
-                count += block != last
-                last = block
-                blocks.setdefault(count, []).append(node.text(deep=False))
-    texts = (" ".join("".join(pieces).split()) for pieces in blocks.values())
-    return " ".join(title.split()), "\n\n".join(text for text in texts if text)
+    for node in root.traverse(include_text=True) if root is not None else ():
+        if node.tag == "br":
+            blocks.setdefault(count, _Block()).pieces.append(" ")
+        elif node.tag == "-text":
+            block, is_heading, is_linked = _block_of(node)
+            count += block != last
+            last = block
+            held = blocks.setdefault(count, _Block())
+            held.pieces.append(node.text(deep=False))
+            held.is_heading |= is_heading
+            held.linked += is_linked * _letters(held.pieces[-1])
+    kept = [(block.text, block.is_heading) for block in blocks.values() if not block.is_navigation]
+    return " ".join(title.split()), [(text, is_heading) for text, is_heading in kept if text]
 
 
-def _block_of(node: Any) -> int:
-    """Return the number of the block that a text belongs to."""
+@dataclass
+class _Block:
+    """A block of text while it is read, and the characters of it that are links."""
+
+    pieces: list[str] = field(default_factory=list)
+    linked: int = 0
+    is_heading: bool = False
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.pieces).split())
+
+    @property
+    def is_navigation(self) -> bool:
+        ends = self.text.endswith((".", "!", "?", ":", "\u3002", "\u0964", "\u061f"))
+        return not (ends or self.is_heading) and 0 < _LINKED * _letters(self.text) <= self.linked
+
+
+def _remove(tree: Any, selector: str) -> None:
+    """Remove elements from a page, the inner ones first: what is removed is gone from memory."""
+    for node in reversed(tree.css(selector)):
+        node.decompose()
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
+def _block_of(node: Any) -> tuple[int, bool, bool]:
+    """Return the number of the block that a text belongs to; whether in a heading, and a link."""
+    is_linked = False
     while node.parent is not None and node.tag not in _BLOCKS:
+        is_linked |= node.tag == "a"
         node = node.parent
-    return int(node.mem_id)
+    return int(node.mem_id), node.tag in _HEADINGS, is_linked
 
 
 def _pdf_answers(path: str) -> Iterator[tuple[str | None, str | None, str | None]]:

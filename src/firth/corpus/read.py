@@ -42,6 +42,8 @@ MEMORY = "texts"
 """Source of documents that are no files."""
 
 _SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
+_REPEATING = frozenset({"print.html", "toc.html", "404.html", "genindex.html", "py-modindex.html"})
+"""Pages of sites that books and manuals are made into, of which the text is that of other pages."""
 _UNDATED = "~"
 """It sorts after every date."""
 
@@ -331,10 +333,13 @@ class _Walk:
                         is_other = not format_of(path) and os.path.exists(path)
                     if is_other:
                         others += 1
-                    elif _is_file(path):
-                        wanted.append(path)
-                    else:
+                    elif not _is_file(path):
                         self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
+                    elif not pattern and path.name.lower() in _REPEATING:
+                        detail = "a page to print or of links; name it to read it"
+                        self._leave_out(path, root, Reason.OTHER_PAGES, detail)
+                    else:
+                        wanted.append(path)
             while ahead and not enters(ahead[0]):
                 ahead.popleft()
         return sorted(wanted, key=lambda file: file.parts), others

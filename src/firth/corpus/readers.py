@@ -29,7 +29,7 @@ from firth.corpus.document import (
     missing,
     record_of,
 )
-from firth.corpus.pages import plain_text, read_html, read_pdf
+from firth.corpus.pages import joined, markdown_blocks, read_html, read_pdf
 from firth.run.errors import first_line, require
 from firth.run.settings import CorpusSettings
 
@@ -282,10 +282,11 @@ def _read_text(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
     first, size, parts, problems = 1, 0, 0, 0
 
     def document(part: list[str], id: str) -> Item:
-        text = "\n".join(part)
+        text, headings = "\n".join(part), tuple[int, ...]()
         if source.format == "markdown":
-            text = plain_text(text)
-        return checked(Document(id=id, text=text, source=source.name, line=first), limit)
+            text, headings = joined(markdown_blocks(text))
+        document = Document(id=id, text=text, source=source.name, line=first, headings=headings)
+        return checked(document, limit)
 
     for line in lines:
         text, problem = _text_of(line, source.name)

@@ -67,6 +67,7 @@ WHOLE = "SELECT d.*, t.* FROM {} d LEFT JOIN texts t ON t.key = d.key"
 _ID, _DIGEST, _FORM = map(_SEALED.split(", ").index, ("id", "digest", "form"))
 _LONG = 200
 """Characters of a text that is long."""
+HEADING = 1 << 31
 _LISTED = 1_000
 """Problems of one reason that a call lists; all are counted."""
 
@@ -80,7 +81,8 @@ class Stored:
         form: Digest of the text's normal form: documents with equal ones are duplicates.
         text: The sentences, joined by line feeds.
         counts: Words of each sentence, as little-endian uint16.
-        paragraphs: End of each paragraph in sentences, as little-endian uint32.
+        paragraphs: End of each paragraph in sentences, as little-endian uint32; that of a heading
+            has the bit `HEADING`.
         sketch: Sketch of the words (`firth.corpus.siblings`).
     """
 

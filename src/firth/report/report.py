@@ -1,10 +1,12 @@
 """The report of a run: one file of HTML that needs no script, no network and no other file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.compare import Comparison
@@ -19,14 +21,18 @@ from firth.pipeline.stages import status
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
+from firth.scorer.contexts import CONTEXTS, Contexts
 from firth.scorer.explanation import explanations_html
 from firth.scorer.render import style, template
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
-from firth.search.search import Search
+from firth.search.duplicates import duplicates
+from firth.search.search import Hit, Search
 
 _RATES = (0.1, 0.05, 0.01)
-_EXPLAINED, _HITS = 3, 3
+_EXPLAINED, _HITS, _GROUPS = 1, 3, 3
+_MOST_SENTENCES = 100_000
+"""More sentences are not compared with each other for a report."""
 
 
 def write_report(run: Run, path: Path, force: bool = False) -> Path:
@@ -41,8 +47,7 @@ def gather(run: Run) -> dict[str, Any]:
     corpus, whole = Corpus.open(run), Corpus.open(run, "all")
     comparison = compare_with_baseline(run)
     pairs = examples(run, _EXPLAINED)
-    query = pairs[0][0] if pairs else ""
-    hits = Search.open(run).search(query, top=_HITS + 1) if query else []
+    query, hits = _searched(run, [_query(run), *(text for pair in pairs for text in pair)])
     return {
         "title": f"Report of {run.path.name}",
         "verdict": verdict(comparison, learned_nothing(run), encoder_of_run(run)),
@@ -55,13 +60,31 @@ def gather(run: Run) -> dict[str, Any]:
         },
         "thresholds": _thresholds(run),
         "query": query,
-        "hits": [hit for hit in hits if hit.text != query][:_HITS],
+        "hits": hits,
+        "duplicates": duplicates(run) if len(whole) <= _MOST_SENTENCES else None,
+        "groups": _GROUPS,
         "explanations": [
             explanation.top(5) for explanation in Scorer.open(run).explanations(pairs)
         ],
         "stages": status(run).stages,
         "settings": _changed_settings(run),
     }
+
+
+def _query(run: Run) -> str:
+    """Return a query as people type them: words of the largest topic."""
+    contexts = Contexts.load(run.folder(CONTEXTS))
+    return " ".join(contexts.topics[int(np.bincount(contexts.labels).argmax())].words[:3])
+
+
+def _searched(run: Run, queries: Sequence[str]) -> tuple[str, list[Hit]]:
+    """Return the first query that has a hit of another text, and its hits."""
+    search = Search.open(run)
+    for query in filter(None, queries):
+        hits = [hit for hit in search.search(query, top=_HITS + 1) if hit.text != query]
+        if hits:
+            return query, hits[:_HITS]
+    return "", []
 
 
 def page(report: Mapping[str, Any]) -> str:

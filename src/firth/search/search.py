@@ -12,6 +12,8 @@ in the title, or in the sentence before. A title that is the query adds to the B
 and of all sentences there. Sentences below the mean length count as long as that: headings would
 come first otherwise.
 
+A heading is context: its words count for its document, and it is no hit.
+
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
 that any text could have, the cosine, and how far the best document is ahead of those that have a
 word of the query. The calibration says how often the first hit of a question without an answer
@@ -397,11 +399,15 @@ class Search:
         scores = {"hybrid": both, "dense": near[0].astype(np.float64), "lexical": lexical}[mode]
         best = _Candidates(numbers, scores, near[0].astype(np.float64), lexical, evidence)
         if unit == "document":
-            numbers = numbers[np.lexsort((numbers, -scores, owners))[starts(sizes)]]
+            is_heading = corpus.headings[numbers]
+            order = np.lexsort((numbers, -scores, is_heading, owners))
+            numbers = numbers[order[starts(sizes)]]
             lexical, dense = lexical_of[1][chosen], (near[1] + near[2]).astype(np.float64) / 2
             evidence = plain[1][chosen] / absolute[1] + self.evidence_weight * near[1]
             scores = {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
             best = _Candidates(numbers, scores, dense, lexical, evidence)
+        else:
+            best = best[~corpus.headings[numbers]]
         best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(plain[1]))
         said = mode != "lexical", mode != "dense"
         best = best[(said[0] & (best.dense > 0)) | (said[1] & (best.lexical > 0))]

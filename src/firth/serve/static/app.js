@@ -18,23 +18,26 @@ const text = (value) => make("span", { dir: "auto" }, value);
 const number = (value, digits = 2) => (value == null ? "–" : value.toFixed(digits));
 const link = (page, query, label) => make("a", { href: `#${page}?${new URLSearchParams(query)}` }, label);
 
+/** It ends the questions of a page that is left, so that nobody waits behind them. */
+let leaving = new AbortController();
+
 /** Ask the API. A missing token is asked for once and kept for this tab. */
-async function ask(path, body, onProgress) {
+async function ask(path, body, onProgress, signal = leaving.signal) {
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   const token = sessionStorage.getItem("token");
   if (token) headers.Authorization = `Bearer ${token}`;
-  const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body), signal };
   const response = await fetch(path, options);
   if (response.status === 429 || response.status === 503) {
     if (onProgress) onProgress({ what: "Waiting for other work" });
     await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response.headers.get("Retry-After") ?? 2)));
-    return ask(path, body, onProgress);
+    return ask(path, body, onProgress, signal);
   }
   if (response.status === 401) {
     const given = prompt("Token of this service");
     if (given) {
       sessionStorage.setItem("token", given.trim());
-      return ask(path, body, onProgress);
+      return ask(path, body, onProgress, signal);
     }
   }
   const kind = response.headers.get("content-type") ?? "";
@@ -183,13 +186,20 @@ const pages = {
       ["where", "Filter", "text-line", "date >= 2020"],
     ].map((field) => (field[2] === "text-line" ? [field[0], field[1], "search", field[3]] : field));
     main.replaceChildren(form("search", fields, query, "Search"), results);
-    if (!query.get("q")) return;
+    if (!query.get("q")) {
+      main.querySelector("input").focus();
+      const { examples } = await ask("/api/run");
+      if (examples.length) results.replaceChildren(make("p", { class: "soft" }, "For example: ",
+        link("search", { q: examples[0] }, text(examples[0]))));
+      return;
+    }
     const body = { query: query.get("q"), mode: query.get("mode") ?? "hybrid", unit: query.get("unit") ?? "sentence" };
     if (query.get("where")) body.where = query.get("where");
     await show(results, async () => {
-      const { hits, remark } = await ask("/api/search", body);
+      const { hits, remark, answer } = await ask("/api/search", body);
       const said = remark ? make("p", {}, text(remark)) : "";
-      return hits.length ? [said, make("ol", { class: "hits" }, hits.map((hit) => make("li", {},
+      const shown = answer.startsWith("probably nothing") ? hits.slice(0, 3) : hits;
+      return hits.length ? [said, make("ol", { class: "hits" }, shown.map((hit) => make("li", {},
         line(hit),
         make("div", { class: "soft small" },
           link("documents", { id: hit.document }, text(hit.title || hit.document)), "; ", hit.answer ? `${hit.answer}. ` : "",
@@ -286,6 +296,8 @@ async function route() {
   for (const one of document.querySelectorAll("nav a")) {
     one.toggleAttribute("aria-current", one.hash === `#${page}`);
   }
+  leaving.abort();
+  leaving = new AbortController();
   const place = main.cloneNode(false);
   main.replaceWith(place);
   main = place;
