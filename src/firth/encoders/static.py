@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=7)
+ENCODER = Stage("encoder", version=8)
 """The encoder of a run, which search uses and a user takes home."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
