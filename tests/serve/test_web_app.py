@@ -56,6 +56,17 @@ def test_search_marks_the_words_of_the_query(page: Any) -> None:
     assert "Similarity" in page.inner_text("main")
 
 
+def test_the_first_page_has_an_example_and_the_cursor_in_the_query(page: Any) -> None:
+    """The query goes across the page; the example is a search."""
+    page.goto(page.address)
+    page.wait_for_selector("text=For example")
+    assert page.evaluate("document.activeElement.name") == "q"
+    width = page.evaluate("document.querySelector('form').offsetWidth")
+    assert page.evaluate("document.activeElement.offsetWidth") == width
+    page.click("section a")
+    page.wait_for_selector("ol.hits")
+
+
 def test_a_hit_is_one_line_until_it_is_opened(page: Any) -> None:
     """The line shows a marked word, and the whole sentence when it is clicked."""
     page.set_viewport_size({"width": 240, "height": 800})
