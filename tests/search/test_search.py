@@ -86,7 +86,7 @@ def test_the_best_of_all_is_first(
     assert of_sentences.max() < most[0]
     assert of_documents.max() < most[1]
     means, spreads = zip(*((x.mean(), x.std()) for x in (of_sentences, of_documents)), strict=True)
-    titles = index.bm25.title_shares(query)
+    titles: Any = index.bm25.title_shares(query)
     assert titles.max() > 0.5 > titles[titles > 0].min()
     titles = module.TITLE_WEIGHT * np.maximum(2 * titles - 1, 0)
     owners = index.corpus.document_of(np.arange(len(index)))
