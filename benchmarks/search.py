@@ -182,13 +182,16 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
         return of_words(query), (vectors @ vector).astype(np.float64), nearest
 
     def z(values: Floats) -> Floats:
-        return (values - values.mean()) / max(float(values.std()), 1e-9)
+        standard: Floats = (values - values.mean()) / max(float(values.std()), 1e-9)
+        return standard
 
     def from_0_to_1(values: Floats) -> Floats:
-        return (values - values.min()) / max(float(np.ptp(values)), 1e-9)
+        scaled: Floats = (values - values.min()) / max(float(np.ptp(values)), 1e-9)
+        return scaled
 
     def by_rank(values: Floats) -> Floats:
-        return 1 / (61 + np.argsort(np.argsort(-values, kind="stable")))
+        ranks: Floats = 1 / (61 + np.argsort(np.argsort(-values, kind="stable")))
+        return ranks
 
     rules: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {
         f"{ENCODER}, best sentence": lambda _, whole, best: best,
@@ -198,10 +201,11 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
         "z of BM25 + 2 z of whole": lambda words, whole, _: z(words) + 2 * z(whole),
         "z of BM25, whole and best": lambda words, whole, best: z(words) + z(whole) + z(best),
     }
-    return {
-        name: by_scores(ids, lambda query, rule=rule: rule(*scores(query)))
-        for name, rule in rules.items()
-    }
+
+    def ranking(rule: Callable[[Floats, Floats, Floats], Floats]) -> Rank:
+        return by_scores(ids, lambda query: rule(*scores(query)))
+
+    return {name: ranking(rule) for name, rule in rules.items()}
 
 
 def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:

@@ -371,7 +371,7 @@ class Search:
             of_sentences = _only(of_sentences, corpus.sentences_of(documents))
             of_documents, titles = _only(of_documents, documents), _only(titles, documents)
         plain = of_sentences, of_documents
-        titles = TITLE_WEIGHT * np.maximum(2 * titles - 1, 0)
+        titles = np.float32(TITLE_WEIGHT) * np.maximum(2 * titles - 1, np.float32(0))
         if titles.any():
             of_sentences = of_sentences + of_sentences.max(initial=0) * titles[self._owners]
             of_documents = of_documents + of_documents.max(initial=0) * titles
