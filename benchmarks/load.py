@@ -1,4 +1,4 @@
-"""Load that a service carries: throughput, latency next to hostile clients, memory over ten minutes.
+"""Load of a service: throughput, latency next to hostile clients, memory over ten minutes.
 
 usage: python benchmarks/load.py RUN
        python benchmarks/load.py RUN --minutes 10
