@@ -150,7 +150,7 @@ def firth_of(task: Task, work: Path, encoder: str | None) -> Search:
     """Return the search of a run of these documents."""
     records = [{"id": each, "text": text} for each, text in task.documents.items()]
     folder = work / f"{task.name}-{'text' if encoder is None else 'encoder'}"
-    return Search.open(firth.build(records, folder, encoder=encoder, seed=SEED).run)
+    return Search.open(firth.build(records, folder, encoder=encoder or "none", seed=SEED).run)
 
 
 def hybrid(search: Search, query: str) -> list[str]:
