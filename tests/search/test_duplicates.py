@@ -161,6 +161,8 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert strict.false_share is not None
     assert strict.false_share <= 0.2
     assert any("by chance" in line for line in strict.notes)
+    monkeypatch.setattr(Calibration, "threshold_of_share", lambda *_: 1.01)
+    assert any("only copies" in line for line in duplicates(run).notes)
     assert duplicates(run, threshold=0.9).false_share is not None
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(None))
     assert any("Nothing is known" in line for line in duplicates(run).notes)

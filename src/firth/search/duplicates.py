@@ -326,10 +326,17 @@ class _Finder:
                 similar = similar.where(similar.scores >= least)
             found = int((best >= least).sum())
             share = calibration.expected_false(best, least, len(numbers)) / max(found, 1)
-            self._notes.append(
+            said = (
                 f"Of {plural(found, 'sentence')} this similar to one of another document, about "
                 f"{share:.1%} are so by chance."
             )
+            if not found and self._threshold is None:
+                said = (
+                    f"No cosine leaves chance at most {self._share:.0%} of the similar sentences, "
+                    "so that only copies are listed. --false-share raises that share, and "
+                    "--threshold sets a cosine."
+                )
+            self._notes.append(said)
 
         def texts(numbers: Ints) -> list[str]:
             return corpus.texts(order[numbers])
