@@ -18,7 +18,7 @@ from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.scorer.blend import build_blend
-from firth.text.types import Floats, Ints, Singles, unit
+from firth.text.types import Floats, Ints, Singles, checked_texts, unit
 
 if TYPE_CHECKING:
     from firth.search.calibration import Calibration
@@ -59,13 +59,17 @@ def calibrate(
     from firth.search.calibrate import fit_matches
     from firth.search.calibration import Calibration
 
-    if documents is not None and len(documents) != len(texts):
-        raise InputError(f"got {len(texts)} texts and {len(documents)} documents; expected as many")
-    if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
-        vectors = unit(texts.astype(np.float64)).astype(np.float32)
+    is_encoded = isinstance(texts, np.ndarray) and texts.dtype.kind == "f"
+    if is_encoded and np.ndim(texts) != 2:
+        raise InputError(f"texts: got shape {np.shape(texts)}; expected vectors, (n, d)")
+    read = texts if is_encoded else checked_texts(texts, "texts")
+    if documents is not None and len(documents) != len(read):
+        raise InputError(f"got {len(read)} texts and {len(documents)} documents; expected as many")
+    if isinstance(read, list):
+        (vectors,) = encoded([read], encoder, language, seed, Local())
     else:
-        (vectors,) = encoded([list(map(str, texts))], encoder, language, seed, Local())
-    return Calibration(fit_matches(vectors, _owners(len(texts), documents), seed))
+        vectors = unit(np.asarray(read, np.float64)).astype(np.float32)
+    return Calibration(fit_matches(vectors, _owners(len(read), documents), seed))
 
 
 def match(
@@ -107,12 +111,12 @@ def match(
 
     check_rate(false_match_rate)
     lists = [("left", left, left_ids), *([] if right is None else [("right", right, right_ids)])]
-    for name, texts, ids in lists:
-        if isinstance(texts, str) or not len(texts):
+    read = [checked_texts(texts, name) for name, texts, _ in lists]
+    for (name, _, ids), texts in zip(lists, read, strict=True):
+        if not texts:
             raise InputError(f"{name}: expected a list of texts, at least one")
         if ids is not None and len(ids) != len(texts):
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
-    read = [list(map(str, texts)) for _, texts, _ in lists]
     vectors = encoded(read, encoder, language, seed, executor or Local())
     sides = [
         Texts(texts, list(map(str, ids if ids is not None else range(len(texts)))), of_texts)

@@ -94,6 +94,10 @@ WRONG: dict[str, Callable[[Model], object]] = {
     "'ab'": lambda m: m.similarity_pairwise("ab", "cd"),
     "int": lambda m: m.add(5),  # type: ignore[arg-type]
     "threshold": lambda m: m.duplicates("x"),  # type: ignore[arg-type]
+    "left, text 1": lambda _: firth.match([A, None], [B]),  # type: ignore[list-item]
+    "right: got 'b'": lambda _: firth.match([A], "b"),
+    "texts, text 0": lambda _: firth.calibrate([5]),  # type: ignore[list-item]
+    "shape .3,.": lambda _: firth.calibrate(np.ones(3)),
     "neither documents": lambda _: firth.build(None),
     "run: got 5": lambda _: firth.load(5),  # type: ignore[arg-type]
 }
