@@ -68,15 +68,26 @@ def test_the_first_page_has_an_example_and_the_cursor_in_the_query(page: Any) ->
 
 
 def test_a_hit_is_one_line_until_it_is_opened(page: Any) -> None:
-    """The line shows a marked word, and the whole sentence when it is clicked."""
-    page.set_viewport_size({"width": 240, "height": 800})
+    """The line has a marked word, and a click shows the whole sentence; a phone shows all of it."""
+    page.set_viewport_size({"width": 700, "height": 800})
     page.goto(f"{page.address}/#search?q=harbor")
     page.wait_for_selector("ol.hits summary mark.hit")
     summary = page.locator("ol.hits summary").first
-    before = summary.bounding_box()["height"]
+
+    def height_and_wrap() -> tuple[float, str]:
+        wrap = summary.evaluate("element => getComputedStyle(element).whiteSpace")
+        return summary.bounding_box()["height"], wrap
+
+    line = height_and_wrap()
+    assert line[1] == "nowrap"
+    page.set_viewport_size({"width": 240, "height": 800})
+    phone = height_and_wrap()
+    assert phone[0] > line[0]
+    assert phone[1] == "normal"
+    page.set_viewport_size({"width": 700, "height": 800})
     summary.click()
     page.wait_for_selector("ol.hits details[open]")
-    assert summary.bounding_box()["height"] > before
+    assert height_and_wrap()[1] == "normal"
 
 
 def test_documents_are_chosen_from_a_list(page: Any) -> None:
