@@ -37,6 +37,17 @@ def test_a_few_words_in_common_make_no_siblings() -> None:
         assert len({*numbers.tolist()}) == groups
 
 
+def test_three_rare_words_in_common_make_no_siblings() -> None:
+    """They are a large share of short documents, and four are enough."""
+    for shared, groups in ((3, 40), (4, 20)):
+        texts = [
+            [f"pair{n // 2}-{w}" for w in range(shared)] + [f"own{n}-{w}" for w in range(2)]
+            for n in range(40)
+        ]
+        numbers = sibling_groups([sketch(text) for text in texts])
+        assert len({*numbers.tolist()}) == groups
+
+
 def test_siblings_of_documents_that_stay_are_never_moved(tmp_path: Path) -> None:
     """Ten are to be held out, and the new documents resemble those that are learned from."""
     run = run_of(tmp_path / "run", held_out_fraction=1e-9)

@@ -183,10 +183,14 @@ def test_matches_are_the_words_of_the_query(search: Search) -> None:
     assert {hit.text[start:end] for start, end in hit.matches} == {"boat", "harbor"}
 
 
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("unit", UNITS)
-def test_filters_come_before_ranking(search: Search, unit: Unit) -> None:
+def test_filters_come_before_ranking(
+    run: Run, unit: Unit, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As many hits come of some documents as of all, and they are the best of these."""
-    query = "a ship and a field"
+    monkeypatch.setattr("firth.search.index.EXACT", 40_000 if exact else 0)
+    search, query = Search.open(run), "a ship and a field"
     hits = search.search(query, top=4, unit=unit, where="section = 'farm' and date >= 2012")
     assert len(hits) == 4
     assert all(hit.document.startswith("farm") and hit.date >= "2012" for hit in hits)
@@ -195,6 +199,15 @@ def test_filters_come_before_ranking(search: Search, unit: Unit) -> None:
     dense = search.search(query, top=4, unit=unit, mode="dense",
                           where="section = 'farm' and date >= 2012")  # fmt: skip
     assert [h.number for h in dense] == [h.number for h in expected[:4]]
+    words, which = "the captain and sailor saw a storm and a field", "section = 'farm'"
+    (first,) = search.search(words, top=1, unit="document", mode="lexical")
+    assert not first.document.startswith("farm"), "premise"
+    for mode in MODES:
+        found = search.search(words, top=3, unit="document", mode=mode, where=which)
+        assert len(found) == 3
+        assert all(hit.document.startswith("farm") for hit in found)
+        if mode == "lexical":
+            assert found[0].lexical_score == 1, "the highest is that of the filtered documents"
     with pytest.raises(InputError, match="no document matches"):
         search.search(query, where="date > 2050")
 
