@@ -272,6 +272,14 @@ class Lying(Lengths):
             yield (part.times(0.5),)
 
 
+class OneWay(Lengths):
+    """The share of the first text's words that the second has: it depends on the order."""
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        words = [(set(a.split()), set(b.split())) for a, b in pairs]
+        return np.array([len(a & b) / max(1, len(a)) for a, b in words])
+
+
 class Broken(Lengths):
     """It gives no numbers."""
 
@@ -297,6 +305,16 @@ def test_a_component_of_others_is_named_and_counts(scorer: Scorer) -> None:
     assert [row.label for row in found.rows if row.part == "lengths"] == ["lengths"]
     assert added.similarity_matrix([A, B, A])[0].tolist() == pytest.approx([1.0, expected, 1.0])
     assert "0.25 lengths" in added.name
+
+
+def test_a_component_that_depends_on_the_order_does_not_make_the_score_do_so(
+    scorer: Scorer,
+) -> None:
+    """The scorer gives both orders of a pair to its components as the same pair."""
+    added, pairs = with_component(scorer, OneWay()), [(A, f"{A} {B}"), (f"{A} {B}", A)]
+    there, back = OneWay().similarities(pairs).tolist()
+    assert there != back, "premise"
+    assert len({*added.similarities(pairs).tolist()}) == 1
 
 
 def test_what_is_not_explained_is_an_error(scorer: Scorer) -> None:
