@@ -1,4 +1,4 @@
-"""The causal language model: Bayes' rule, the forest of segments, and texts as they come."""
+"""The causal language model: Bayes' rule, and texts in batches as one at a time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     GPT2Config,
@@ -22,7 +20,7 @@ from transformers import (
 )
 
 from firth.corpus.corpus import Context
-from firth.paper.language_model import ROOT, CausalLM, Forest, forest_scores, text_scores
+from firth.paper.language_model import CausalLM
 from firth.paper.tokens import Role, joined
 from firth.run.errors import InputError
 
@@ -83,7 +81,7 @@ def reference(
     model: PreTrainedModel, generator: CausalLM, sentence: str, context: Context
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return likelihoods and baseline of one pair by the formulae of the module."""
-    start = generator.reader.start
+    start = generator.language_model.start
     (triple,) = generator.reader.triples([sentence], [context], np.array([[0, 0]]))
     left, s, right = map(joined, triple)
     a, b = log_p(model, start, left, s), log_p(model, start, left, s, right)
@@ -96,49 +94,27 @@ def reference(
     return whole, np.array([f + c - g, d, c]) / divisor
 
 
-@pytest.mark.parametrize("make", [tiny_llama, tiny_gpt2])
-@pytest.mark.parametrize("scores", [forest_scores, text_scores])
-def test_equals_one_text_at_a_time(make: Callable[[], Any], scores: Any) -> None:
-    """Masks, rows, padding and sharing change no term by more than 1e-3, the promised bound."""
+def scaled_granite() -> Any:
+    """A model that scales its logits after the head."""
+    torch.manual_seed(0)
+    config = GraniteConfig(
+        vocab_size=320, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=2, initializer_range=0.35, logits_scaling=3.0,
+    )  # fmt: skip
+    return GraniteForCausalLM(config).train(False)
+
+
+@pytest.mark.parametrize("make", [tiny_llama, tiny_gpt2, scaled_granite])
+def test_equals_one_text_at_a_time(make: Callable[[], Any]) -> None:
+    """Batches and padding change no term by more than 1e-3, whatever follows the head."""
     model, pairs = make(), all_pairs()
     generator = CausalLM(model, causal_tokenizer(), batch_tokens=64)
-    assert generator.scores is forest_scores, "the probe accepts the fast layout"
-    generator.scores = scores
     logs = generator.likelihoods(SENTENCES, CONTEXTS, pairs)
     without = generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=False)
     expected = [reference(model, generator, SENTENCES[s], CONTEXTS[c]) for s, c in pairs]
     assert logs.std(axis=1).min() > 0.1, "premise: terms differ between pairs"
     np.testing.assert_allclose(logs, np.array([e for e, _ in expected]).T, atol=1e-3)
     np.testing.assert_allclose(without, np.array([b for _, b in expected]).T, atol=1e-3)
-
-
-def test_rows_are_padded_where_several_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a GPU: parts of the forest in a batch, of unequal length."""
-    model = tiny_llama()
-    forest = Forest(start=1)
-    for first in range(3, 9):
-        top = forest.add(ROOT, (first, 4, 5)[: first - 2])
-        for second in range(4):
-            forest.add(top, tuple(range(10, 11 + second)))
-    expected = text_scores(model, forest)
-    monkeypatch.setattr("firth.paper.language_model._ROW_TOKENS", 12)
-    monkeypatch.setattr("firth.paper.language_model._on_processor", lambda _: False)
-    np.testing.assert_allclose(forest_scores(model, forest, 64), expected, atol=1e-3)
-
-
-def test_the_probe_falls_back_where_the_forest_is_wrong() -> None:
-    """A model that scales its logits after the head is read text by text, and rightly."""
-    torch.manual_seed(0)
-    config = GraniteConfig(
-        vocab_size=320, hidden_size=32, intermediate_size=48, num_hidden_layers=1,
-        num_attention_heads=2, num_key_value_heads=2, initializer_range=0.35, logits_scaling=3.0,
-    )  # fmt: skip
-    model: Any = GraniteForCausalLM(config).train(False)
-    generator = CausalLM(model, causal_tokenizer())
-    assert generator.scores is text_scores
-    logs = generator.likelihoods(SENTENCES[:1], CONTEXTS[:1], np.array([[0, 0]]))
-    expected, _ = reference(model, generator, SENTENCES[0], CONTEXTS[0])
-    np.testing.assert_allclose(logs[:, 0], expected, atol=1e-3)
 
 
 def normalized(logs: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -190,31 +166,3 @@ def test_unusable_models_are_refused() -> None:
         CausalLM(tiny_gpt2(), causal_tokenizer(), max_tokens=40, window=2)
     with pytest.raises(InputError, match="start-of-text"):
         CausalLM(tiny_llama(), wrapped(causal_tokenizer().backend_tokenizer))
-
-
-TEXTS = st.lists(
-    st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=3),
-    max_size=12,
-)
-
-
-@given(TEXTS, st.integers(1, 30))
-def test_parts_score_each_node_once_and_hold_their_ancestors(
-    chains: list[list[tuple[int, ...]]], budget: int
-) -> None:
-    """For any budget: each wanted node is scored in one part, parents come before children."""
-    forest = Forest(start=9)
-    for number, chain in enumerate(chains):
-        node = ROOT
-        for tokens in chain:
-            node = forest.add(node, tokens, wanted=number % 3 > 0)
-    scored = []
-    for part in forest.parts(budget):
-        nodes = list(part)
-        for i, node in enumerate(nodes):
-            assert node == ROOT or forest.parents[node] in nodes[:i]
-        scored += [node for node, yes in part.items() if yes]
-        size = sum(len(forest.tokens[node]) for node in nodes)
-        longest = max(sum(len(forest.tokens[n]) for n in forest.path(node)) for node in nodes)
-        assert size <= max(budget, longest)
-    assert sorted(scored) == [n for n, wanted in enumerate(forest.wanted) if wanted]

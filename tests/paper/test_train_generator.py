@@ -149,7 +149,6 @@ def test_an_adopted_model_answers_as_the_model_itself(
     run = fresh(generator={"backend": "causal-lm", "model": str(folder)})
     outcome = train_generator(run)
     assert set(outcome.manifest.outputs) == {"config.json"}
-    assert outcome.manifest.summary["layout"] == "forest_scores"
     assert train_generator(run).reused
     logs = open_generator(run).likelihoods(SENTENCES, CONTEXTS, all_pairs())
     model = CausalLM(tiny_llama(), causal_tokenizer(), max_tokens=24, window=2)

@@ -11,17 +11,13 @@ continue instead (Liu et al. 2023, "Meaning Representations from Trajectories").
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from firth.encoders.encoder import by_length
-from firth.paper.transformer import next_token_scores
-from firth.run.console import Progress
-from firth.run.errors import InputError
+from firth.paper.language_model import LanguageModel
 from firth.run.settings import derive_seed
 from firth.scorer.explanation import Explanation
 from firth.scorer.parts import CONTEXTS, ContextShare, Word, parts_of
@@ -35,15 +31,8 @@ _CONTINUATIONS, _LENGTH = 20, 12
 """Continuations that `Sampled` draws from a sentence, and tokens of each."""
 
 
-class Reader:
-    """Scores tokens after other tokens, in batches of similar length.
-
-    Args:
-        model: A causal language model in evaluation mode.
-        tokenizer: Its tokenizer, which has a beginning-of-text or end-of-text token.
-        max_tokens: Tokens of a sentence that are read.
-        batch_tokens: Tokens of a batch, padding included.
-    """
+class Reader(LanguageModel):
+    """A language model that reads sentences by the prompt, at most `max_tokens` of each."""
 
     def __init__(
         self,
@@ -52,22 +41,16 @@ class Reader:
         max_tokens: int,
         batch_tokens: int,
     ) -> None:
-        token = tokenizer.bos_token_id if tokenizer.bos_token else tokenizer.eos_token_id
-        if token is None:
-            raise InputError(
-                "The tokenizer has neither a bos nor an eos token to begin a text with. Choose a "
-                "model that has one"
-            )
-        self.model, self.start = model, int(token)
-        self._tokenizer, self._max, self._budget = tokenizer, max_tokens, batch_tokens
+        super().__init__(model, tokenizer, batch_tokens)
+        self._max = max_tokens
 
     def tokens(self, text: str) -> list[int]:
         """Return the tokens of a text, without special ones."""
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def target(self, text: str) -> tuple[list[int], list[int]]:
         """Return the tokens of a sentence that follows something, and where each ends in it."""
-        read = self._tokenizer(
+        read = self.tokenizer(
             f" {_ended(text)}", add_special_tokens=False, return_offsets_mapping=True
         )
         ends = [end - 1 for _, end in read["offset_mapping"]]
@@ -76,41 +59,9 @@ class Reader:
     def prompt(self, text: str) -> list[int]:
         """Return the tokens of T of a sentence, which is cut at the limit; "" gives T()."""
         if text:
-            kept = self._tokenizer(_ended(text), add_special_tokens=False)["input_ids"]
-            text = str(self._tokenizer.decode(kept[: self._max]))
+            kept = self.tokens(_ended(text))
+            text = str(self.tokenizer.decode(kept[: self._max]))
         return [self.start, *self.tokens(PROMPT.format(text))]
-
-    def scores(
-        self, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]], title: str = ""
-    ) -> list[Floats]:
-        """Return log p of each token of `after` given `before` and the tokens between, in nats."""
-        network: Any = self.model
-        head, where = network.get_output_embeddings(), network.device
-        found: list[Floats] = [np.zeros(0)] * len(before)
-        sizes = [len(one) + len(two) for one, two in zip(before, after, strict=True)]
-        bar = Progress(len(before), title) if title else None
-        for batch in by_length(sizes, self._budget, len(sizes)):
-            width = max(sizes[row] for row in batch)
-            # Padding follows the text, where a causal model cannot see it.
-            rows = [[*before[row], *after[row]] for row in batch]
-            tokens = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-            sources = [
-                place * width + position
-                for place, row in enumerate(batch)
-                for position in range(len(before[row]) - 1, sizes[row] - 1)
-            ]
-            targets = torch.tensor([token for row in batch for token in after[row]])
-            with torch.inference_mode():
-                states = network.base_model(input_ids=tokens.to(where), use_cache=False)
-                flat = states.last_hidden_state.flatten(0, 1)[torch.tensor(sources).to(where)]
-                logs = next_token_scores(flat, targets.to(where), head.weight, head.bias)
-            values = logs.cpu().double().numpy()
-            ends = np.cumsum([0, *(len(after[row]) for row in batch)]).tolist()
-            for row, (begin, end) in zip(batch, pairwise(ends), strict=True):
-                found[row] = values[begin:end]
-            if bar is not None:
-                bar.advance(len(batch))
-        return found
 
 
 class Direct:

@@ -123,8 +123,7 @@ def _adopt(files: PretrainedFiles, settings: PaperSettings, workspace: Path) -> 
     return {
         "architecture": type(model).__name__,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "start": tokenizer.convert_ids_to_tokens(generator.reader.start),
-        "layout": generator.scores.__name__,
+        "start": tokenizer.convert_ids_to_tokens(generator.language_model.start),
     }
 
 

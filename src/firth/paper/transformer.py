@@ -297,23 +297,17 @@ class ContextTransformer(nn.Module):
 
 
 def next_token_scores(
-    states: Tensor,
-    targets: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    rows: Tensor | None = None,
+    states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None = None
 ) -> Tensor:
     """Return log softmax(W h + b) at each target, float32 of shape (m,).
 
-    `states` h are (t, d), and `rows` (m,) those before each target, by default in order. Slices of
-    the vocabulary stay in the cache of the processor. Sums are float32 in any number format.
+    `states` h are (m, d). Slices of the vocabulary stay in the cache of the processor. Sums are
+    float32 in any number format.
     """
     if not len(targets):
         return states.new_zeros(0, dtype=torch.float32)
     parts = torch.split(states, _ROW_STEP)
     totals = torch.cat([_log_totals(part, weight, bias) for part in parts])
-    if rows is not None:
-        states, totals = states[rows], totals[rows]
     chosen = (states.float() * weight[targets].float()).sum(-1)
     if bias is not None:
         chosen = chosen + bias[targets].float()
