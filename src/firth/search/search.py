@@ -420,8 +420,8 @@ class Search:
         else:
             best = best[~is_hidden]
         best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(plain))
-        said = mode != "lexical", mode != "dense"
-        best = best[(said[0] & (best.dense > 0)) | (said[1] & (best.lexical > 0))]
+        counts = mode != "lexical", mode != "dense"
+        best = best[(counts[0] & (best.dense > 0)) | (counts[1] & (best.lexical > 0))]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
 
     def _named(self, query: str, chosen: Ints, scores: Floats, titles: Singles, most: int) -> Ints:
