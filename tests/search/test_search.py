@@ -91,7 +91,7 @@ def test_the_best_of_all_is_first(
     titles = module.TITLE_WEIGHT * np.maximum(2 * titles - 1, 0)
     owners = index.corpus.document_of(np.arange(len(index)))
     of_documents += of_documents.max() * titles
-    of_sentences += of_sentences.max() * titles[owners]
+    named = np.flatnonzero(titles)
     vectors, first = index.vectors(np.arange(len(index))), index.corpus.document_bounds[:-1]
     vector, w = index.encoder.encode([query])[0], search.dense_weight
     assert w == module.DENSE_WEIGHT
@@ -105,7 +105,12 @@ def test_the_best_of_all_is_first(
     lexical = of_documents / of_documents.max()
     scores = {"hybrid": score, "dense": (best + whole) / 2, "lexical": lexical}[mode]
     if unit == "sentence":
-        own = (of_sentences - means[0]) / spreads[0] + w * deviations(dense, beyond=True)
+        beyond = deviations(dense, beyond=True)
+        if mode != "dense":  # Titles are like the nearest sentence of their document.
+            of_sentences = np.append(of_sentences, of_sentences.max() * titles[named])
+            beyond = np.append(beyond, np.maximum.reduceat(beyond, first)[named])
+            owners = np.append(owners, named)
+        own = (of_sentences - means[0]) / spreads[0] + w * beyond
         both = (lexical[owners] + of_sentences / of_sentences.max()) / 2
         scores = {"hybrid": (own + score[owners]) / 2, "dense": dense, "lexical": both}[mode]
     hits = search.search(query, top=5, mode=mode, unit=unit)
@@ -282,6 +287,11 @@ def test_a_title_that_is_the_query_comes_first(make: Make, unit: Unit, where: st
     search = Search.open(make(records))
     hits = search.search("why the qwert left", unit=unit, mode="lexical", where=where)
     assert hits[0].document == "own"
+    assert (hits[0].text, hits[0].sentence) == (records[1]["title"], 0)
+    assert [hits[0].text[start:end] for start, end in hits[0].matches] == ["qwert", "left"]
+    assert len({hit.number for hit in hits}) == len(hits)
+    dense = search.search("why the qwert left", unit=unit, mode="dense", where=where)
+    assert all(hit.sentence for hit in [*hits[1:], *dense])
     shares = dict(zip("xyz", search.index.bm25.title_shares("the qwert left"), strict=True))
     assert shares["x"] == 0 < shares["z"] < shares["y"] == pytest.approx(3 / 4)
     left = search.search("why the qwert left", unit=unit, mode="lexical", where="id != own")
@@ -294,12 +304,16 @@ def test_titles_and_fields_are_searched(make: Make) -> None:
     records = [
         {"id": "a", "title": "The zxcvb", "section": "poiuy", "text": "A ship came. It left."},
         {"id": "b", "title": "", "section": "", "text": "A ship came in. It left then."},
+        {"id": "c", "title": "", "section": "lkjhg", "text": "No boat was there. None."},
     ]
     search = Search.open(make(records))
     for word, unit in product(("zxcvb", "poiuy"), UNITS):
         hits = search.search(f"{word} ship", unit=unit, mode="lexical")
         assert hits[0].document == "a"
         assert hits.unknown == ()
+    hits = search.search("lkjhg", mode="lexical")
+    assert hits.unknown == ()
+    assert [(hit.document, hit.sentence) for hit in hits] == [("c", 1), ("c", 2)]
 
 
 def test_documents_are_found_though_few_have_all_the_nearest_sentences(

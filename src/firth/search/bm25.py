@@ -192,12 +192,6 @@ class Bm25:
         content = terms.keys() - self._stop_words or {*terms}
         return {stem for stem in content if characters(stem) != [stem]} or content
 
-    def searched_words(self, text: str) -> list[str]:
-        """Return the words of a text that are neither stop words nor single letters."""
-        distinct = words(text)
-        roots = zip(distinct, stems(distinct, self.stemmer), strict=True)
-        return [w for w, s in roots if s not in self._stop_words and not is_letter(s)]
-
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
         return sum(len(part.of(hash_of(stem))[0]) for part in self._parts)

@@ -6,7 +6,6 @@ that, it is that of the left texts among each other.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, overload
@@ -174,14 +173,14 @@ class Matches(Sequence[Match]):
 
     def _repr_html_(self) -> str:
         """Return the first matches as a table, for notebooks."""
-        cells = ("text", "nearest", "score", "chance", "differ")
-        head = "".join(f"<th>{name}</th>" for name in cells)
-        body = ""
+        from firth.scorer.render import html_table
+
+        rows = []
         for item in self.found[:_SHOWN]:
             chance = "" if item.chance is None else f"{item.chance:.2g}"
-            values = (item.text, item.nearest, f"{item.score:.2f}", chance, ", ".join(item.differ))
-            body += f"<tr>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
-        return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{body}</table>"
+            differ = ", ".join(item.differ)
+            rows.append((item.text, item.nearest, f"{item.score:.2f}", chance, differ))
+        return html_table(self.summary(), ("text", "nearest", "score", "chance", "differ"), rows)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ neither near a query nor far, and what is nearer of these is chance. So an encod
 nothing of the documents costs little.
 
 A sentence has the mean of its score and its document's: a word that the answer needs may be
-in the title, or in the sentence before. A title that is the query adds to the BM25 of its document
-and of all sentences there. Sentences below the mean length count as long as that: headings would
-come first otherwise.
+in the title, or in the sentence before. Sentences below the mean length count as long as that:
+headings would come first otherwise. A title that is the query, or nearly, adds to the BM25 of its
+document. It is a hit itself then, with the cosine of the best sentence there.
 
 A heading is context: its words count for its document, and it is no hit.
 
@@ -72,16 +72,16 @@ _SAMPLE = 4_096
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A sentence that answers a query, or a document by its best sentence.
+    """A sentence that answers a query, or a document by its best sentence; or the title of it.
 
     Attributes:
         score: Hits are ranked by it: the sum of BM25 and cosines as deviations from their means; or
             `dense_score`, or `lexical_score`, by the mode.
-        text: The sentence.
+        text: The sentence, or the title.
         title: Title of the document, or "".
         document: Id of the document.
-        sentence: Place of the sentence in its document, from 1.
-        number: Number of the sentence among all of the run.
+        sentence: Place of the sentence in its document, from 1; 0 for the title.
+        number: Number of the sentence among all of the run, from 0. Titles come after all of them.
         dense_score: Cosine of the sentence with the query, in [-1, 1]; of a document, the mean of
             its highest and that of the mean vector of its sentences.
         lexical_score: BM25 divided by the highest of the query, in [0, 1]; of a sentence, the mean
@@ -176,7 +176,7 @@ class Hits(list[Hit]):
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Candidate sentences, one for each hit, and the scores of these."""
+    """Candidate sentences and titles, one for each hit, and the scores of these."""
 
     numbers: Ints
     scores: Floats
@@ -343,7 +343,7 @@ class Search:
             if unit == "document":
                 return best
             firsts: dict[str, int] = {}
-            for at, text in enumerate(self.index.corpus.texts(best.numbers)):
+            for at, text in enumerate(self._texts(best.numbers)):
                 firsts.setdefault(text, at)
             if len(firsts) >= top or len(best.numbers) < pool:
                 return best[np.array([*firsts.values()][:top], np.int64)]
@@ -370,12 +370,12 @@ class Search:
         if documents is not None:
             of_sentences = _only(of_sentences, corpus.sentences_of(documents))
             of_documents, titles = _only(of_documents, documents), _only(titles, documents)
-        plain = of_sentences, of_documents
+        plain = of_documents
         titles = np.float32(TITLE_WEIGHT) * np.maximum(2 * titles - 1, np.float32(0))
-        if titles.any():
-            of_sentences = of_sentences + of_sentences.max(initial=0) * titles[self._owners]
-            of_documents = of_documents + of_documents.max(initial=0) * titles
-        highest = [float(scores.max(initial=0)) for scores in (of_sentences, of_documents)]
+        of_titles = of_sentences.max(initial=0) * titles
+        of_documents = of_documents + of_documents.max(initial=0) * titles
+        of_all = (of_sentences, of_titles), (of_documents,)
+        highest = [float(max(each.max(initial=0) for each in some)) for some in of_all]
         # Divided by these, scores are relative to the query's highest, and to any query's.
         relative, absolute = (np.maximum(each, 1e-12) for each in (highest, ceilings))
         lexical_of = of_sentences / relative[0], of_documents / relative[1]
@@ -390,28 +390,59 @@ class Search:
         )
         hybrid = scales[1].standard(of_documents[chosen])
         hybrid += self.dense_weight * (NEAREST * nearest + (1 - NEAREST) * whole)
-        own = scales[0].standard(of_sentences[numbers]) + self.dense_weight * cosines
-        lexical = (lexical_of[0][numbers] + lexical_of[1][chosen][owners]) / 2
-        cover = plain[0][numbers] / (2 * absolute[0])
-        cover += plain[1][chosen][owners] / (2 * absolute[1])
-        evidence = cover + self.evidence_weight * near[0]
+        named = self._named(query, chosen, hybrid, titles, pool) if mode != "dense" else owners[:0]
+        # A title is a row like that of the nearest sentence, but for its BM25.
+        like = [
+            first + int(near[0][first : first + size].argmax())
+            for first, size in zip(starts(sizes)[named], sizes[named], strict=True)
+        ]
+        rows = np.append(np.arange(len(numbers)), np.array(like, np.int64))
+        said = np.append(of_sentences[numbers], of_titles[chosen[named]])
+        is_hidden = np.append(corpus.headings[numbers], np.zeros(len(named), bool))
+        cover = of_sentences[numbers][rows] / (2 * absolute[0])
+        numbers, owners = np.append(numbers, len(corpus) + chosen[named]), owners[rows]
+        dense = near[0][rows].astype(np.float64)
+
+        own = scales[0].standard(said) + self.dense_weight * cosines[rows]
+        lexical = (said / relative[0] + lexical_of[1][chosen][owners]) / 2
+        cover += plain[chosen][owners] / (2 * absolute[1])
+        evidence = cover + self.evidence_weight * dense
         both = (own + hybrid[owners]) / 2
-        scores = {"hybrid": both, "dense": near[0].astype(np.float64), "lexical": lexical}[mode]
-        best = _Candidates(numbers, scores, near[0].astype(np.float64), lexical, evidence)
+        scores = {"hybrid": both, "dense": dense, "lexical": lexical}[mode]
+        best = _Candidates(numbers, scores, dense, lexical, evidence)
         if unit == "document":
-            is_heading = corpus.headings[numbers]
-            order = np.lexsort((numbers, -scores, is_heading, owners))
-            numbers = numbers[order[starts(sizes)]]
+            order = np.lexsort((numbers, -scores, is_hidden, owners))
+            numbers = numbers[order[np.searchsorted(owners[order], np.arange(len(chosen)))]]
             lexical, dense = lexical_of[1][chosen], (near[1] + near[2]).astype(np.float64) / 2
-            evidence = plain[1][chosen] / absolute[1] + self.evidence_weight * near[1]
+            evidence = plain[chosen] / absolute[1] + self.evidence_weight * near[1]
             scores = {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
             best = _Candidates(numbers, scores, dense, lexical, evidence)
         else:
-            best = best[~corpus.headings[numbers]]
-        best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(plain[1]))
-        said = mode != "lexical", mode != "dense"
-        best = best[(said[0] & (best.dense > 0)) | (said[1] & (best.lexical > 0))]
+            best = best[~is_hidden]
+        best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(plain))
+        counts = mode != "lexical", mode != "dense"
+        best = best[(counts[0] & (best.dense > 0)) | (counts[1] & (best.lexical > 0))]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
+
+    def _named(self, query: str, chosen: Ints, scores: Floats, titles: Singles, most: int) -> Ints:
+        """Return which documents of `chosen` have a title that is the query, or nearly.
+
+        They are the best of `scores`, at most `most`. Values of fields are no title.
+        """
+        named = np.flatnonzero(titles[chosen])
+        named = named[np.argsort(-scores[named], kind="stable")[:most]]
+        content = self.index.bm25.content(query) if len(named) else set[str]()
+        texts = self._texts(len(self.index) + chosen[named])
+        return named[[bool(self.index.bm25.matched(content, text)) for text in texts]]
+
+    def _texts(self, numbers: Ints) -> list[str]:
+        """Return sentences and titles; the titles are numbered after all sentences."""
+        corpus, n = self.index.corpus, len(self.index)
+        texts = iter(corpus.texts(numbers[numbers < n]))
+        return [
+            next(texts) if number < n else corpus.document(number - n).title
+            for number in numbers.tolist()
+        ]
 
     def _chosen(
         self,
@@ -457,7 +488,8 @@ class Search:
 
     def _hits(self, query: str, best: _Candidates, unit: Unit) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
-        texts, owners = corpus.texts(best.numbers), corpus.document_of(best.numbers)
+        texts, n = self._texts(best.numbers), len(corpus)
+        owners = np.where(best.numbers < n, corpus.document_of(best.numbers), best.numbers - n)
         content, chance = bm25.content(query), None
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
@@ -471,7 +503,7 @@ class Search:
                 text=text,
                 title=document.title,
                 document=document.id,
-                sentence=number - int(corpus.document_bounds[d]) + 1,
+                sentence=number - int(corpus.document_bounds[d]) + 1 if number < n else 0,
                 number=number,
                 dense_score=float(best.dense[row]),
                 lexical_score=float(best.lexical[row]),
