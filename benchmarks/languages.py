@@ -4,8 +4,9 @@ usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MO
 
 `DIR/corpora/LANGUAGE_*.jsonl.gz` are documents, and `DIR/eval/SET/pairs.tsv` are SemRel2024 and
 translations of STSb. Runs are built in `FOLDER`, and used again where they are there. `MODEL` is
-multilingual-e5-small, which is measured alone and under the scorer of each run. `--first` records
-the first table alone, of the scorer and the best character n-grams of each language.
+multilingual-e5-small or use-multilingual: it is measured alone and under the scorer of each run,
+in a table of its own. `--first` records the first table alone, of the scorer and the best character
+n-grams of each language.
 """
 
 import argparse
@@ -38,7 +39,10 @@ NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"
 ALONE, BEST = "scorer, pairs alone", "best n-grams"
 SIZES_OF_NGRAMS = {"1": (1, 1), "1 to 2": (1, 2), "2 to 4": (2, 4), "3 to 5": (3, 5)}
 """Characters of the n-grams of the simple rivals."""
-DICE, E5, OVER = "Dice", "e5-small", "scorer over e5-small"
+DICE, BETTER = "Dice", "better of both"
+OVER = {"multilingual-e5-small": "e5-small", "use-multilingual": "use"}
+"""Encoders that packages bring, and their short names."""
+READ_BY_USE = ("arb", "deu", "fra", "zho")
 LANGUAGES = {
     "afr": ("Afrikaans", "afr", "0.07M words, talks"),
     "amh": ("Amharic", "amh", "2.3M, news"),
@@ -61,7 +65,7 @@ KINDS = {
 KIND_WORDS = 300_000
 Rows = dict[str, list[Cell]]
 Shown = Sequence[str | tuple[str, str]]
-COMMAND = "python benchmarks/languages.py --data-dir DATA --runs RUNS --encoder E5"
+COMMAND = "python benchmarks/languages.py --data-dir DATA --runs RUNS"
 DATA = "SemRel2024 and machine translations of STSb; {split} splits: {sizes}"
 
 
@@ -101,10 +105,13 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--language", nargs="*", default=list(LANGUAGES), choices=LANGUAGES)
     parser.add_argument("--split", default="test")
-    parser.add_argument("--encoder", help="multilingual-e5-small: a folder or a hub name")
+    parser.add_argument("--encoder", choices=OVER, help="record the table over an encoder alone")
     parser.add_argument("--first", action="store_true", help="the first table alone")
     given = parser.parse_args()
     given.runs.mkdir(exist_ok=True)
+    if given.encoder:
+        over(given)
+        return
     done = {code: measured(given, code) for code in given.language}
     for code, one in done.items():
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
@@ -118,11 +125,10 @@ def main() -> None:
     }
     first: Shown = [BEST, SCORER, (SCORER, BEST), ALONE]
     headings = ["learned from", "pairs", "characters"]
-    _record("languages", headings, rows, first, done, data, best)
+    _record("languages", headings, rows, first, done, data, {BEST: best})
     if given.first:
         return
-    over: Shown = [E5, OVER, (OVER, E5)] if given.encoder else []
-    _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER, *over], done, data)
+    _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER], done, data)
     grown(given.data_dir, given.runs)
     kinds(given.data_dir, given.runs)
 
@@ -137,10 +143,7 @@ def measured(given: argparse.Namespace, code: str) -> Evaluation:
     """Build the run of a language from all its text, and evaluate it with the baselines."""
     files = sorted((given.data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
     stages = [build_words, build_blend, *([] if given.first else [build_encoder])]
-    scorers = opened(files, given.runs / code, stages)
-    if given.encoder and not given.first:
-        scorers |= over(given.runs / code, given.encoder)
-    return evaluated(scorers, given.data_dir, code, given.split)
+    return evaluated(opened(files, given.runs / code, stages), given.data_dir, code, given.split)
 
 
 def opened(
@@ -164,15 +167,32 @@ def opened(
     }
 
 
-def over(run: Path, model: str) -> dict[str, PairScorer]:
-    """Build a copy of a run over a pretrained encoder; open the encoder, and the scorer over it."""
-    copy = run.with_name(f"{run.name}-over")
-    if not copy.is_dir():
-        shutil.copytree(run, copy)
-    varied = Run.open(copy).changed({"encoder": {"model": model}})
-    for stage in (build_words, build_questions, build_pretrained, build_blend):
-        stage(varied)
-    return {E5: open_scorer(model), OVER: Scorer.open(varied)}
+def over(given: argparse.Namespace) -> None:
+    """Record the text, an encoder, and the scorer over it, with its vectors as they are."""
+    model, short = given.encoder, OVER[given.encoder]
+    both, done = f"scorer over {short}", dict[str, Evaluation]()
+    better = dict[str, str]()
+    for code in READ_BY_USE if short == "use" else LANGUAGES:
+        copy = given.runs / f"{code}-{short}"
+        if not copy.is_dir():
+            shutil.copytree(given.runs / code, copy)
+        raw = {"model": model, "normalize": "none", "normalization_sentences": 100}
+        varied = Run.open(copy).changed({"encoder": raw})
+        for stage in (build_words, build_questions, build_pretrained, build_blend):
+            stage(varied)
+        scorers = {
+            SCORER: Scorer.open(given.runs / code),
+            short: open_scorer(model),
+            both: Scorer.open(varied),
+        }
+        one = done[code] = evaluated(scorers, given.data_dir, code, given.split)
+        alone = {name: one.find(name, one.sets[0].data.id).value or 0.0 for name in (SCORER, short)}
+        better[code] = max(alone, key=lambda name: alone[name])
+        print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
+    data = DATA.format(split=given.split, sizes=_sizes(done))
+    shown: Shown = [SCORER, short, both, (both, BETTER)]
+    name = f"languages-over-{short}"
+    _record(name, [], {}, shown, done, data, {BETTER: better}, f"{COMMAND} --encoder {model}")
 
 
 def evaluated(
@@ -232,18 +252,19 @@ def _record(
     shown: Shown,
     done: Mapping[str, Evaluation],
     data: str,
-    best: Mapping[str, str] | None = None,
+    chosen: Mapping[str, Mapping[str, str]] | None = None,
+    command: str = COMMAND,
 ) -> None:
     """Record systems, or differences of two, of each evaluation, and their means.
 
-    `best` says which system `BEST` is in each evaluation.
+    `chosen` says which system a name such as `BEST` is in each evaluation.
     """
     columns = [" - ".join(one) if isinstance(one, tuple) else one for one in shown]
     wanted = [one if isinstance(one, tuple) else (one,) for one in shown]
     samples = {
         code: [
             one.sets[0].sample(
-                [best[code] if best and name == BEST else name for name in names],
+                [(chosen or {}).get(name, {}).get(code, name) for name in names],
                 one.sets[0].data.metrics[0],
                 one.seed,
             )
@@ -254,10 +275,10 @@ def _record(
     titles = {code: LANGUAGES[code][0] if code in LANGUAGES else code for code in done}
     for code, each in samples.items():
         rows.setdefault(titles[code], []).extend(map(estimate, each))
-    if headings or name == "languages-others":
+    if name != "languages-kinds":
         means = [estimate(list(each)) for each in zip(*samples.values(), strict=True)]
         rows["mean"] = [*(None for _ in headings), *means]
-    record(name, ["", *headings, *columns], rows, command=COMMAND, data=data)
+    record(name, ["", *headings, *columns], rows, command=command, data=data)
 
 
 def _sizes(done: Mapping[str, Evaluation]) -> str:

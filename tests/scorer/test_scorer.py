@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import InputError
 from firth.scorer.blend import Blend, weights_among
-from firth.scorer.components import AlignedWords, Component, EncodedSentences
+from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
 from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.explanation import Explanation
 from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Part
@@ -118,10 +118,12 @@ def test_an_encoder_that_disagrees_with_the_words_counts_less(
             "words": AlignedWords(space),
         }
         weights = {"sentences": 1.0, "words": 0.15}
-        return Scorer(components, weights, space, lambda: contexts, adapts=True).among(pairs)
+        summed = SummedWords(space, 0.8)
+        return Scorer(components, weights, space, lambda: contexts, summed=summed).among(pairs)
 
     bad, good = among(noise), among(lambda texts: BagEncoder(space).encode(texts).astype(float))
     assert bad.weights["words"] > 1.5 * good.weights["words"]
+    assert bad.weights["sums"] == pytest.approx(2 * bad.weights["words"])
     bad.similarities(pairs)
     assert sorted(encoded) == sorted({*encoded})
     for found in bad.explanations(pairs[:3]):
@@ -132,15 +134,20 @@ def test_few_pairs_do_not_weigh_an_encoder() -> None:
     """With fewer than 50, and where a component does not vary, weights stay."""
     weights = {"sentences": 1.0, "words": 0.15, "others": 2.0}
     rising = np.linspace(0.0, 1.0, 60)
-    few = {"sentences": rising[:49], "words": rising[48::-1]}
-    assert weights_among(weights, few) == weights
-    assert weights_among(weights, {"sentences": 0 * rising, "words": rising}) == weights
-    found = weights_among(weights, {"sentences": rising / 10, "words": rising[::-1]})
+
+    def of(encoder: Floats, text: Floats) -> dict[str, Floats]:
+        return {"sentences": encoder, "words": text, "sums": text}
+
+    assert weights_among(weights, of(rising[:49], rising[48::-1])) == weights
+    assert weights_among(weights, of(0 * rising, rising)) == weights
+    found = weights_among(weights, of(rising / 10, rising[::-1]))
     assert found["others"] == 2.0
-    assert found["sentences"] + found["words"] == pytest.approx(1.15)
-    assert found["words"] / found["sentences"] == pytest.approx(0.9)  # 9 : 1, in deviations
-    same = weights_among(weights, {"sentences": rising / 10, "words": rising})
-    assert same["words"] == pytest.approx(0.0)
+    assert found["sentences"] + found["words"] + found["sums"] == pytest.approx(1.15)
+    assert found["words"] / found["sums"] == pytest.approx(0.5)
+    # 9 : 1, in deviations; that of sums plus half the alignment is 1.5 times that of each.
+    assert found["sums"] / found["sentences"] == pytest.approx(0.9 / 1.5)
+    same = weights_among(weights, of(rising / 10, rising))
+    assert same["words"] == same["sums"] == pytest.approx(0.0)
 
 
 @given(texts=st.lists(TEXT, max_size=6))

@@ -19,7 +19,15 @@ from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Stage
-from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, Blend, open_blended_encoder, weights_among
+from firth.scorer.blend import (
+    ALIGNED,
+    BLEND,
+    SENTENCES,
+    SUMMED,
+    Blend,
+    open_blended_encoder,
+    weights_among,
+)
 from firth.scorer.components import (
     AlignedWords,
     Component,
@@ -54,7 +62,8 @@ class Scorer:
         weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
         space: Which words the corpus has.
         open_contexts: Opens the contexts that explain scores.
-        adapts: Whether `among` weighs an encoder by how far it agrees with the words of the texts.
+        summed: Sums of words, with which `among` weighs an encoder by how far it agrees with the
+            text; None leaves weights as they are.
 
     Example:
         >>> scorer = Scorer.open(Run.open("run"))
@@ -70,13 +79,13 @@ class Scorer:
         space: WordSpace,
         open_contexts: Callable[[], Contexts],
         *,
-        adapts: bool = False,
+        summed: SummedWords | None = None,
     ) -> None:
         whole = sum(weights.values())
         self.weights = {name: weight / whole for name, weight in weights.items() if weight}
         self.components = components
         self._space, self._open_contexts = space, open_contexts
-        self._adapts = adapts and {SENTENCES, ALIGNED} <= self.weights.keys()
+        self._summed = summed if {SENTENCES, ALIGNED} <= self.weights.keys() else None
         self._opened_from: tuple[Run, Blend] | None = None
 
     def __reduce__(self) -> tuple[Callable[[Run, Blend], "Scorer"], tuple[Run, Blend]]:
@@ -106,7 +115,7 @@ class Scorer:
             return TopicFits(contexts())
 
         sentences: Component = SummedWords(space, blend.spelling_weight, topics)
-        states = None
+        summed, states = None, None
         if pretrained_name(run.settings.encoder.model) is not None:
             encoder = open_blended_encoder(run)
             sentences, states = EncodedSentences(encoder.encode, topics), encoder.word_states
@@ -115,8 +124,9 @@ class Scorer:
             components[name] = open_component(run)
         # States of words are those of the encoder, and weights that are set stay.
         is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
-        adapts = run.settings.encoder.model is not None and states is None and not is_set
-        scorer = cls(components, blend.weights, space, contexts, adapts=adapts)
+        if isinstance(sentences, EncodedSentences) and states is None and not is_set:
+            summed = SummedWords(space, blend.spelling_weight)  # its topics are not the encoder's
+        scorer = cls(components, blend.weights, space, contexts, summed=summed)
         scorer._opened_from = (run, blend)
         return scorer
 
@@ -125,7 +135,7 @@ class Scorer:
 
         A word that many of the pairs have says little about which of them are similar, however rare
         it is in the corpus (`WordSpace.among`). An encoder without states of words counts by how
-        far it agrees with the words (`weights_among`). A single pair scores as without the set.
+        far it agrees with the text (`weights_among`). A single pair scores as without the set.
         """
         distinct = list(dict.fromkeys(checked(pairs)))
         if len(distinct) < 2:
@@ -136,14 +146,14 @@ class Scorer:
             for name, component in self.components.items()
         }
         encoded = components[SENTENCES]
-        if self._adapts and isinstance(encoded, EncodedSentences):
-            components[SENTENCES] = encoded.remembering(numbered(distinct)[0])
-        scorer = Scorer(components, self.weights, space, self._open_contexts)
-        if self._adapts:
-            found = scorer.component_similarities(distinct)
-            weights = weights_among(self.weights, found)
-            scorer = Scorer(components, weights, space, self._open_contexts)
-        return scorer
+        weights: Mapping[str, float] = self.weights
+        if self._summed is not None:
+            if isinstance(encoded, EncodedSentences):
+                components[SENTENCES] = encoded.remembering(numbered(distinct)[0])
+            components[SUMMED] = self._summed.weighing(space)
+            every = Scorer(components, {**weights, SUMMED: 1.0}, space, self._open_contexts)
+            weights = weights_among(weights, every.component_similarities(distinct))
+        return Scorer(components, weights, space, self._open_contexts)
 
     @staticmethod
     def reads(run: Run) -> tuple[Stage, ...]:
