@@ -31,9 +31,9 @@ from figures import Cell, record
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate, mean_of_rows
 from firth.evaluation.bootstrap import Sample as Drawn
 from firth.plain import encoded
-from firth.run.settings import TEXT_ALONE
 from firth.run.console import set_quiet
 from firth.run.executor import Local
+from firth.run.settings import TEXT_ALONE
 from firth.search.calibrate import fit_matches
 from firth.search.calibration import ANSWERS, UNLIKELY, Calibration, MatchNull
 from firth.search.match import fit_lists
