@@ -2,8 +2,8 @@
 
 usage: python benchmarks/before_after.py RUN
 
-RUN was built with `firth build demo:speeches --run RUN --encoder use-multilingual`. The pairs and the
-queries were written before anything was measured; none was left out.
+RUN was built with `firth build demo:speeches --run RUN --encoder use-multilingual`. Pairs and queries
+were written before anything was measured; none was left out.
 """
 
 import sys
@@ -11,9 +11,9 @@ import sys
 import bm25s
 import numpy as np
 import Stemmer
-from figures import record
 
 import firth
+from figures import record
 from firth.encoders.kinds import open_encoder
 
 ENCODER = "use-multilingual"
