@@ -2,8 +2,8 @@
 
 usage: python benchmarks/before_after.py RUN
 
-RUN was built with `firth build demo:speeches --run RUN --encoder use-multilingual`. Pairs and queries
-were written before anything was measured; none was left out.
+RUN was built with `firth build demo:speeches --run RUN --encoder use-multilingual`. Pairs and
+queries were written before anything was measured; none was left out.
 """
 
 import sys
