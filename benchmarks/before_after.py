@@ -13,7 +13,7 @@ import numpy as np
 import Stemmer
 
 import firth
-from figures import record
+from figures import Cell, record
 from firth.encoders.kinds import open_encoder
 
 ENCODER = "use-multilingual"
@@ -37,7 +37,7 @@ def main(folder: str) -> None:
     """Record both tables."""
     command, data = "python benchmarks/before_after.py RUN", "demo:speeches, 90 speeches"
     encoder, model = open_encoder(ENCODER), firth.load(folder, quiet=True)
-    rows = {}
+    rows: dict[str, list[Cell]] = {}
     for a, b in PAIRS:
         one, two = encoder.encode([a, b])
         found = firth.differences(a, b)
