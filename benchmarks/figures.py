@@ -3,7 +3,8 @@
 usage: python benchmarks/figures.py
 
 Writes every table of `benchmarks/figures/*.json` between `<!-- figures: NAME -->` and
-`<!-- end -->` of README and the pages. A benchmark calls `record`.
+`<!-- end -->` of README and the pages. A benchmark calls `record`. The table `older`
+is made here: figures that were measured with other versions of stages than those of today's code.
 """
 
 import json
@@ -18,10 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from firth.evaluation.bootstrap import Estimate
+from firth.pipeline.stages import stages
+from firth.run.executor import Local
 from firth.run.files import write_text
+from firth.run.run import Run
+from firth.run.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 STORED = Path(__file__).with_name("figures")
+VERSIONS = Path(__file__).with_name("versions.json")
+"""Versions of stages at commits whose figures do not have them."""
+OLDER = "older"
 _TABLE = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Cell = Estimate | float | int | str | None
@@ -58,6 +66,7 @@ def record(
         "seed": seed,
         "commit": _git("rev-parse", "--short", "HEAD"),
         "date": date.today().isoformat(),
+        "stages": versions(),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "columns": list(columns),
         "rows": {row: [_stored(cell) for cell in cells] for row, cells in rows.items()},
@@ -74,8 +83,35 @@ def shown(cell: Any) -> str:
     return "-" if cell is None else str(cell)
 
 
+def versions() -> dict[str, int]:
+    """Return the version of each stage of a run, in today's code."""
+    return {stage.name: stage.version for stage in stages(Run(Path(), Settings()), Local())}
+
+
+def older() -> str:
+    """Return the figures that were measured with other stages than today's, in Markdown."""
+    today, known = versions(), json.loads(VERSIONS.read_text(encoding="utf-8"))
+    groups: dict[str, list[str]] = {}
+    for file in sorted(STORED.glob("*.json")):
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if not stored["commit"]:  # They are published figures.
+            continue
+        measured = stored.get("stages", known.get(stored["commit"]))
+        changed = "not stored"
+        if measured is not None:
+            others = {name: v for name, v in measured.items() if today.get(name) != v}
+            changed = ", ".join(f"{name} {v}" for name, v in sorted(others.items()))
+        if changed:
+            groups.setdefault(changed, []).append(f"`{file.stem}`")
+    lines = [["versions then", "tables"], ["---", "---"]]
+    lines += [[changed, ", ".join(names)] for changed, names in sorted(groups.items())]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def table(name: str) -> str:
     """Return the stored table `name` in Markdown."""
+    if name == OLDER:
+        return older()
     stored = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
     lines = [stored["columns"], ["---"] * len(stored["columns"])]
     lines += [[row, *map(shown, cells)] for row, cells in stored["rows"].items()]
@@ -86,7 +122,7 @@ def with_tables(text: str) -> str:
     """Return the text of a page with every table as it is stored, or empty if it is not."""
 
     def shown_table(found: re.Match[str]) -> str:
-        stored = (STORED / f"{found[2]}.json").is_file()
+        stored = found[2] == OLDER or (STORED / f"{found[2]}.json").is_file()
         return found[1] + (table(found[2]) if stored else "") + found[3]
 
     return _TABLE.sub(shown_table, text)

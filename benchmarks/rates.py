@@ -33,6 +33,7 @@ from firth.evaluation.bootstrap import Sample as Drawn
 from firth.plain import encoded
 from firth.run.console import set_quiet
 from firth.run.executor import Local
+from firth.run.settings import TEXT_ALONE
 from firth.search.calibrate import fit_matches
 from firth.search.calibration import ANSWERS, UNLIKELY, Calibration, MatchNull
 from firth.search.match import fit_lists
@@ -146,7 +147,7 @@ def worse(text: str, rng: np.random.Generator) -> str:
 def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
     """Return unit vectors of the texts, (n, d), kept in a file."""
     if not stored.is_file():
-        name = None if encoder == "text alone" else encoder
+        name = TEXT_ALONE if encoder == "text alone" else encoder
         (found,) = encoded([list(texts.texts)], name, texts.language, SEED, Local())
         np.save(stored.with_suffix(".part.npy"), unit(found.astype(np.float64)).astype(np.float32))
         stored.with_suffix(".part.npy").rename(stored)

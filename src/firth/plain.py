@@ -1,6 +1,7 @@
 """Functions on plain strings, for any encoder: what their cosines mean, and which of them match."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -12,13 +13,17 @@ from firth.encoders.encoder import Encoder
 from firth.encoders.kinds import open_encoder
 from firth.encoders.static import ENCODER
 from firth.encoders.words import build_words
+from firth.evaluation.questions import build_questions
+from firth.pipeline.choice import with_chosen_encoder
 from firth.pipeline.stages import build_encoder
+from firth.run.console import silenced
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import Run
-from firth.run.settings import parse_settings
+from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
 from firth.scorer.blend import build_blend
 from firth.text.types import Floats, Ints, Singles, checked_texts, unit
+from firth.text.words import language_of_texts
 
 if TYPE_CHECKING:
     from firth.search.calibration import Calibration
@@ -30,7 +35,7 @@ def calibrate(
     *,
     encoder: str | Encoder | None = None,
     documents: Sequence[object] | None = None,
-    language: str = "en",
+    language: str = AUTO,
     seed: int = 13,
 ) -> "Calibration":
     """Return what cosines mean among some texts, for any encoder; no run is needed.
@@ -40,11 +45,12 @@ def calibrate(
 
     Args:
         texts: At least 20 texts, or their vectors, (n, d), of any length.
-        encoder: Folder, name or address, or anything with `encode`. By default one is learned from
-            the texts.
+        encoder: Folder, name or address, or anything with `encode`. By default it is chosen as
+            `build` does: the best installed one that reads the language, or one that is learned
+            from the texts, as with `none`.
         documents: Document of each text. Texts of one document are not compared: they have much in
             common. By default each text is one.
-        language: ISO 639-1, of an encoder that is learned.
+        language: ISO 639-1. By default it is recognized.
         seed: Of everything that is drawn.
 
     Raises:
@@ -80,7 +86,7 @@ def match(
     false_match_rate: float = 0.01,
     left_ids: Sequence[str] | None = None,
     right_ids: Sequence[str] | None = None,
-    language: str = "en",
+    language: str = AUTO,
     seed: int = 13,
     executor: Executor | None = None,
 ) -> "Matches":
@@ -89,12 +95,13 @@ def match(
     Args:
         left: Texts, at least one.
         right: Texts, at least one. By default each is matched with the others of the left list.
-        encoder: Folder, name or address, or anything with `encode`. By default one is learned from
-            all the texts.
+        encoder: Folder, name or address, or anything with `encode`. By default it is chosen as
+            `build` does: the best installed one that reads the language, or one that is learned
+            from all the texts, as with `none`.
         false_match_rate: Share of the texts without a counterpart that may get a match, in (0, 1).
         left_ids: What the left texts are called; by default their numbers.
         right_ids: What the right texts are called; by default their numbers.
-        language: ISO 639-1.
+        language: ISO 639-1. By default it is recognized.
         seed: Of everything that is drawn.
         executor: What compares, such as `firth.run.executor.Processes(4)`.
 
@@ -117,6 +124,8 @@ def match(
             raise InputError(f"{name}: expected a list of texts, at least one")
         if ids is not None and len(ids) != len(texts):
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
+    if language == AUTO:
+        language = language_of_texts(text for texts in read for text in texts)
     vectors = encoded(read, encoder, language, seed, executor or Local())
     sides = [
         Texts(texts, list(map(str, ids if ids is not None else range(len(texts)))), of_texts)
@@ -146,19 +155,32 @@ def encoded(
     seed: int,
     executor: Executor,
 ) -> list[Singles]:
-    """Return unit vectors of the texts of each list, (n, d)."""
-    if encoder is not None:
+    """Return unit vectors of the texts of each list, (n, d); arguments as of `match`."""
+    if encoder is None or encoder == AUTO:
+        with _run_of(lists, executor, {"seed": seed, "corpus.language": language}) as run:
+            encoder = with_chosen_encoder(run).settings.encoder.model
+    if encoder != TEXT_ALONE:
         opened = open_encoder(encoder)
         return [opened.encode(texts) for texts in lists]
-    with TemporaryDirectory(prefix="firth-") as folder:
-        values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
-        run = Run.create(Path(folder) / "run", parse_settings(values, "settings"))
-        distinct = dict.fromkeys(text for texts in lists for text in texts if text.strip())
-        build_corpus(
-            run, [{"id": f"{i}", "text": text} for i, text in enumerate(distinct)], executor
-        )
-        build_words(run)
+    values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
+    with _run_of(lists, executor, values) as run:
         build_blend(run)
         build_encoder(run)
         learned = open_encoder(str(run.folder(ENCODER)))
         return [learned.encode(texts) for texts in lists]
+
+
+@contextmanager
+def _run_of(
+    lists: Sequence[list[str]], executor: Executor, values: Mapping[str, object]
+) -> Iterator[Run]:
+    """Yield a run of the distinct texts with their words and questions, which is then removed."""
+    with TemporaryDirectory(prefix="firth-") as folder:
+        run = Run.create(Path(folder) / "run", parse_settings(values, "settings"))
+        distinct = dict.fromkeys(text for texts in lists for text in texts if text.strip())
+        records = [{"id": f"{i}", "text": text} for i, text in enumerate(distinct)]
+        with silenced():
+            build_corpus(run, records, executor)
+            build_words(run)
+            build_questions(run)
+        yield run

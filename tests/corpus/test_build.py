@@ -157,6 +157,17 @@ def test_duplicates_are_left_out_and_named(tmp_path: Path) -> None:
     assert "'b' has the words of 'a'" in said["detail"]
 
 
+def test_the_next_build_finds_the_equal_of_a_document_that_was_removed(tmp_path: Path) -> None:
+    """Though no file has changed; the removed one stays removed."""
+    path = write(tmp_path / "a.jsonl", records(("a", "The cat sat."), ("b", "The cat sat!")))
+    run = run_of(tmp_path / "run")
+    build_corpus(run, [path])
+    add_documents(run, records(("c", "It rained.")))
+    remove_documents(run, ["a"])
+    build_corpus(run, [path])
+    assert contents(run) == {"b": ["The cat sat!"], "c": ["It rained."]}
+
+
 def test_two_texts_of_one_id_both_stay(tmp_path: Path) -> None:
     """The second is called by its place, and noted; so it is in the next build, too."""
     rows = records(("a", "The cat sat."), ("a", "A dog sat."), ("a", "The cat sat."))

@@ -165,6 +165,20 @@ def test_figures_are_stored(page: Path, figures: Any) -> None:
     assert set(_NUMBER.findall(prose)) - stored == set()
 
 
+def test_figures_of_older_stages_are_listed(
+    figures: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stage whose version is raised makes every figure measured with it an older one."""
+    monkeypatch.setattr(figures, "STORED", tmp_path)
+    figures.record("speed", ["", "s"], {"row": [1]}, command="", data="")
+    rows = figures.older().splitlines()[2:]
+    assert rows == []
+    today = figures.versions()
+    assert today.keys() >= {"words", "blend", "encoder", "index", "calibration"}
+    monkeypatch.setattr(figures, "versions", lambda: today | {"encoder": today["encoder"] + 1})
+    assert figures.older().splitlines()[2:] == [f"| encoder {today['encoder']} | `speed` |"]
+
+
 def test_pairs_of_issues_have_an_address() -> None:
     """Each pair of the public set is there once, with a label, and a thread or `written`."""
     lines = (ROOT / "benchmarks" / "false_merges.tsv").read_text(encoding="utf-8").splitlines()

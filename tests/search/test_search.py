@@ -232,6 +232,19 @@ def test_nothing_is_claimed_where_nothing_is_known(calibrated: Search) -> None:
     assert hits.as_dict()["hits"][0]["answer"] == UNLIKELY
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_pretrained_encoder_shows_hits_for_words_that_no_document_has(
+    is_named: bool, calibrated: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may know them: the hits are shown, and said to be unlikely to answer."""
+    monkeypatch.setattr(calibrated, "_is_named", is_named)
+    monkeypatch.setattr(calibrated.index.bm25, "frequency", lambda _: 0)
+    monkeypatch.setattr(Calibration, "answer_chance", lambda *_: 1.0)
+    hits = calibrated.search("anchor")
+    assert hits.answer == NOTHING
+    assert bool(hits) == is_named
+
+
 def test_an_answer_is_said_to_be_one(calibrated: Search) -> None:
     """A sentence of the documents has a chance that no drawn query has; lower hits a higher one."""
     for unit in UNITS:

@@ -128,6 +128,40 @@ def test_what_differs_is_marked_in_both_texts(page: Any) -> None:
     assert page.locator(".differences").count() == 0
 
 
+def test_two_lists_are_matched(page: Any, tmp_path: Path) -> None:
+    """A pasted list and a file; a match links to what differs, and the lists stay."""
+    said = [f"The {a}{b} left in {1900 + 5 * n + m}." for n, a in enumerate("BDGKL") for m, b in
+            enumerate("aeiou")]  # fmt: skip
+    (tmp_path / "right.txt").write_text("\n".join([*said[:-1], "", "The last ship stayed."]))
+    page.goto(f"{page.address}/#match")
+    page.fill("textarea[name=left]", "\n".join(each.replace("1912", "1921") for each in said))
+    page.set_input_files("input[type=file] >> nth=1", tmp_path / "right.txt")
+    for _ in range(300):
+        if page.input_value("textarea[name=right]"):
+            break
+        page.wait_for_timeout(100)
+    page.click("form button")
+    page.wait_for_selector("main table td")
+    assert f"of {len(said)} texts have a match" in page.inner_text("main")
+    row = page.locator("main > section > table tr", has_text="1921").first
+    assert "1912" in row.inner_text()
+    row.locator("a").click()
+    page.wait_for_selector("text=They differ in what matters")
+    assert page.locator(".differences mark").all_inner_texts() == ["1921", "1912"]
+    page.goto(f"{page.address}/#match")
+    page.wait_for_selector("textarea[name=left]")
+    assert "1921" in page.input_value("textarea[name=left]")
+
+
+def test_differences_have_an_example_and_a_table(page: Any) -> None:
+    """Each difference is a row; the example shows two."""
+    page.goto(f"{page.address}/#differences")
+    page.wait_for_selector("main table td")
+    rows = page.locator("main table tr").all_inner_texts()
+    assert [row.split("\t")[0] for row in rows] == ["What", "number", "negation"]
+    assert page.locator(".differences mark").all_inner_texts() == ["15th", "not", "16th"]
+
+
 def test_duplicates_show_their_evidence(page: Any) -> None:
     """A line of every document is boilerplate; five copies are shown at once, with their place."""
     page.goto(f"{page.address}/#duplicates?unit=sentence")
@@ -140,7 +174,9 @@ def test_duplicates_show_their_evidence(page: Any) -> None:
     assert "and 6 more" in group.inner_text()
 
 
-@pytest.mark.parametrize("name", ["duplicates?unit=sentence", "documents", "run", "compare"])
+@pytest.mark.parametrize(
+    "name", ["duplicates?unit=sentence", "documents", "run", "compare", "differences", "match"]
+)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_pages_fit_the_screen(name: str, width: int, page: Any) -> None:
     """Each page shows content, and no page is wider than a phone."""

@@ -128,7 +128,7 @@ Column = Annotated[
 IdColumn = Annotated[str | None, typer.Option("--id", help="Field of what the texts are called.")]
 EncoderName = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Encoder. By default one is learned from the texts."),
+    typer.Option(metavar="NAME", help="Encoder. By default the one that firth build would take."),
 ]
 
 
@@ -143,7 +143,7 @@ def match(
     false_match_rate: Annotated[
         float, typer.Option(help="Share of texts without a counterpart that may get a match.")
     ] = 0.01,
-    language: Annotated[str, typer.Option(help="Language of the texts (ISO 639-1).")] = "en",
+    language: Annotated[str, typer.Option(help="Language of the texts (ISO 639-1).")] = "auto",
     top: Top = 20,
     workers: Workers = 1,
     ray: RayAddress = None,

@@ -257,9 +257,13 @@ class Corpus:
         return of_sentences & (others > 0)[owners]
 
     def usual_sentences(self) -> Ints:
-        """Return the sentences of `corpus.min_words` to `corpus.max_words` words, ascending."""
+        """Return the sentences of `corpus.min_words` to `corpus.max_words` words, ascending.
+
+        All sentences are usual where fewer than two have so many words.
+        """
         low, high = self._limits
-        return np.flatnonzero((self.word_counts >= low) & (self.word_counts <= high))
+        usual = np.flatnonzero((self.word_counts >= low) & (self.word_counts <= high))
+        return usual if len(usual) > 1 else np.arange(len(self))
 
     @cached_property
     def _limits(self) -> tuple[int, int]:

@@ -44,7 +44,7 @@ def _chosen(run: Run) -> tuple[str, str]:
     """Return the name of an encoder or `none`, and the reason."""
     corpus, refused = Corpus.open(run), ""
     language, sentences = corpus.language, len(Corpus.open(run, "all"))
-    if (named := os.environ.get(VARIABLE, AUTO)) != AUTO:
+    if (named := os.environ.get(VARIABLE) or AUTO) != AUTO:
         return named, f"{named}, by the variable {VARIABLE}"
     if len(corpus.usual_sentences()) < _FEWEST:
         return TEXT_ALONE, "text alone: fewer than two sentences of usual length"

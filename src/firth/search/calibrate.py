@@ -93,11 +93,9 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     size = np.cumsum(np.diff(corpus.document_bounds)[drawn])
     sentences = corpus.sentences_of(np.sort(drawn[size - size[0] <= OTHERS]))
     usual = corpus.usual_sentences()
-    texts = len(usual) if len(usual) > 1 else len(corpus)
-    if len(usual) > 1:
-        sentences = np.intersect1d(sentences, usual)
+    sentences = np.intersect1d(sentences, usual)
     owners = corpus.document_of(sentences)
-    matches = fit_matches(index.vectors(sentences), owners, seed, texts=texts)
+    matches = fit_matches(index.vectors(sentences), owners, seed, texts=len(usual))
     with threadpool_limits(1, "blas"):
         answers = _without_answer(Search(run, index), rng)
     write_arrays(workspace / SCORES, answers)

@@ -145,7 +145,8 @@ class Matches(Sequence[Match]):
 
     def summary(self) -> str:
         """Return the number of matches, and how many are expected to be chance."""
-        said = f"{len(self.found):,} of {plural(len(self), 'text')} have a match"
+        verb = "has" if len(self) == 1 else "have"
+        said = f"{len(self.found):,} of {plural(len(self), 'text')} {verb} a match"
         if self.false_share is not None:
             said += f"; about {self.false_share:.1%} of these are chance"
         return f"{said} (cosine of at least {self.threshold:.2f})"

@@ -280,9 +280,9 @@ class Search:
         """Return the best sentences or documents for a query, the best first.
 
         What has no word of the query and no positive cosine is no hit. Of sentences with the same
-        text only the best is one. A query without a known
-        word has none either, if the calibration says that nothing answers it. So has a query in a
-        writing system that no document has, unless the index has a pretrained encoder.
+        text only the best is one. Unless the index has a pretrained encoder, a query without a
+        known word has none either, if the calibration says that nothing answers it; nor has one in
+        a writing system that no document has.
 
         Args:
             query: A few words, a sentence, or a longer text.
@@ -314,7 +314,7 @@ class Search:
             said = hits[0].answer if hits else UNLIKELY
             hits.answer = NOTHING if said == UNLIKELY else said
         has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
-        if hits.answer == NOTHING and not has_known:
+        if hits.answer == NOTHING and not has_known and not self._is_named:
             hits.clear()
         return hits
 

@@ -20,6 +20,7 @@ from firth.pipeline.built import (
 )
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
+from firth.plain import match as match_lists
 from firth.scorer.explanation import explanations_html
 from firth.serve import schemas
 from firth.serve.worker import Problem
@@ -172,6 +173,16 @@ def differences(_: Model, request: schemas.DifferencesRequest) -> Plain:
     return find_differences(request.text1, request.text2, request.language).as_dict()
 
 
+def match(model: Model, request: schemas.MatchRequest) -> Plain:
+    """Return what matches each text of a list in another one, by the encoder of the search."""
+    index = model.ask(lambda opened: opened.search.index)
+    rate, language = request.false_match_rate, index.corpus.language
+    matches = match_lists(
+        request.left, request.right, encoder=index.encoder, false_match_rate=rate, language=language
+    )
+    return {**matches.as_dict(), "summary": matches.summary()}
+
+
 def check(model: Model, _: schemas.Nothing) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
     return model.ask(lambda opened: opened.kept(_comparison))
@@ -252,6 +263,14 @@ ENDPOINTS = (
         summary="What two texts differ in that matters",
         request=schemas.DifferencesRequest,
         answer=differences,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/match",
+        summary="What matches each text of a list in another one",
+        request=schemas.MatchRequest,
+        answer=match,
+        manner=Manner.LONG,
     ),
     Endpoint(
         method="POST",

@@ -111,6 +111,14 @@ class SearchRequest(Request):
         return len(self.query) * sentences // 100 + filtered + 20_000 * self.top
 
 
+class MatchRequest(Request):
+    """A list of texts, and one in which each is looked for; by default among the others."""
+
+    left: Texts
+    right: Texts | None = None
+    false_match_rate: Annotated[float, Field(gt=0, lt=1)] = 0.01
+
+
 class DuplicatesRequest(Request):
     """What counts as similar."""
 

@@ -16,7 +16,12 @@ function make(name, attributes = {}, ...children) {
 
 const text = (value) => make("span", { dir: "auto" }, value);
 const number = (value, digits = 2) => (value == null ? "–" : value.toFixed(digits));
+const rare = (share) => (share < 0.001 ? "under 0.1 %" : `${Number((100 * share).toPrecision(2))} %`);
 const link = (page, query, label) => make("a", { href: `#${page}?${new URLSearchParams(query)}` }, label);
+
+/** What the page of matches was given, while this tab is open; and the example of differences. */
+const lists = {};
+const differ = { text1: "The deadline is October 15th.", text2: "The deadline is not October 16th." };
 
 /** It ends the questions of a page that is left, so that nobody waits behind them. */
 let leaving = new AbortController();
@@ -98,7 +103,7 @@ function form(page, fields, query, button) {
       if (next === location.hash) route();
       else location.hash = next;
     },
-  }, make("div", { class: page === "compare" ? "columns" : "row" }, inputs), make("button", {}, button));
+  }, make("div", { class: fields.length === 2 && page !== "duplicates" ? "columns" : "row" }, inputs), make("button", {}, button));
 }
 
 /** Make a field that lists the documents whose id or title has what is typed. */
@@ -169,6 +174,20 @@ function differing({ a, b, differ, text: said, items }) {
     make("p", { dir: "auto" }, marked(a, spans("spans_a"))), make("p", { dir: "auto" }, marked(b, spans("spans_b"))));
 }
 
+/** Show a table with a head; that of class `wide` is one column on a phone. */
+function tabled(head, rows, name = "wide") {
+  return make("table", { class: name }, make("tr", {}, head.map((name) => make("th", {}, name))),
+    rows.map((cells) => make("tr", {}, cells.map((cell) => make("td", typeof cell === "string" ? { dir: "auto" } : {}, cell)))));
+}
+
+/** Make a field for a list, a text a line; a file fills it. What was given last is in it. */
+function listField(name, label, lists) {
+  const area = make("textarea", { name, rows: 8, dir: "auto", oninput: () => { lists[name] = area.value; } }, lists[name]);
+  const file = make("input", { type: "file", accept: ".txt,text/plain", "aria-label": `${label}, from a file`,
+    onchange: async () => { area.value = lists[name] = await file.files[0].text(); } });
+  return make("div", {}, make("label", {}, label, area), file);
+}
+
 /** HTML from the server's own template, in which every text is escaped. */
 function rendered(html) {
   const holder = make("article");
@@ -227,6 +246,49 @@ const pages = {
       const found = differing(await ask("/api/differences", { text1, text2 }));
       return [found, rendered((await ask("/api/explain", { text1, text2 })).html)];
     });
+  },
+
+  async differences(query, main) {
+    const result = make("section");
+    if (!query.get("text1")) query = new URLSearchParams(differ);
+    const fields = [["text1", "First text", "text"], ["text2", "Second text", "text"]];
+    main.replaceChildren(form("differences", fields, query, "Find differences"), result);
+    await show(result, async () => {
+      const found = await ask("/api/differences", Object.fromEntries(query));
+      const rows = found.items.map(({ type, a, b, matters }) =>
+        [type, text(a || "–"), text(b || "–"), matters ? "" : "does not matter"]);
+      return [differing(found), ...(rows.length ? [tabled(["What", "First", "Second", ""], rows, "")] : [])];
+    });
+  },
+
+  async match(query, main) {
+    const result = make("section");
+    const rate = make("select", { name: "rate" }, [0.01, 0.05, 0.001].map((share) =>
+      make("option", { value: share }, `${100 * share} %`)));
+    const lines = (name) => (lists[name] ?? "").split("\n").filter((each) => each.trim());
+    const run = (event) => {
+      event.preventDefault();
+      const [left, right] = [lines("left"), lines("right")];
+      const body = { left, false_match_rate: Number(rate.value), ...(right.length ? { right } : {}) };
+      return show(result, async (progress) => {
+        const { summary, notes, items } = await ask("/api/match", body, progress);
+        const rows = items.filter((item) => item.right !== null).map((item) => [text(item.text), text(item.nearest),
+          make("span", {}, `${item.kind}, cosine ${number(item.score)}`,
+            item.chance === null ? "" : `, chance ${rare(item.chance)}`,
+            item.differ.length ? [", ", link("differences", { text1: item.text, text2: item.nearest },
+              `differ in ${item.differ.join(" and ")}`)] : "")]);
+        const none = items.filter((item) => item.right === null);
+        return [make("p", {}, [summary, ...notes].map((each) => each.replace(/[^.]$/, "$&.")).join(" ")),
+          ...(rows.length ? [tabled(["Text", "Its match", "How near"], rows)] : []),
+          ...(none.length ? [make("details", { open: !rows.length }, make("summary", {}, `${none.length} without a match`),
+            tabled(["Text", "Nearest", "Cosine"], none.map((item) => [text(item.text), text(item.nearest || "–"), number(item.score)])))] : [])];
+      });
+    };
+    main.replaceChildren(make("form", { onsubmit: run },
+      make("div", { class: "columns" }, listField("left", "Texts, one a line", lists),
+        listField("right", "Where their matches are looked for; empty: among the others", lists)),
+      make("label", {}, "Texts without a counterpart that may get a match", rate), make("button", {}, "Match")), result);
+    main.querySelector("textarea").focus();
   },
 
   async duplicates(query, main) {
