@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,9 +116,37 @@ def test_forms_of_a_result(tmp_path: Path) -> None:
     assert len((tmp_path / "m.csv").read_text().splitlines()) == 301
     with pytest.raises(InputError, match=r"m\.csv"):
         matches.save(tmp_path / "m.csv")
-    assert "are chance" in repr(matches)
+    assert "by chance" in repr(matches)
     assert max(map(len, matches.text().split("\n"))) <= 80
     assert "<b>" not in matches._repr_html_()
+
+
+class Nothing(Words):
+    """An encoder that knows no word."""
+
+    def _word(self, word: str) -> Singles:
+        return np.zeros(48, np.float32)
+
+
+def test_equal_texts_match_though_the_encoder_knows_no_word() -> None:
+    """In another list, and in the same one, where no text is its own match."""
+    alike = ["a ship", "a tree", "a ship", "a ship"]
+    found = firth.match(alike, encoder=Nothing())
+    assert [(match.right, match.score) for match in found if match.is_match] == [
+        (2, 1.0), (0, 1.0), (0, 1.0),
+    ]  # fmt: skip
+    assert not found[1].is_match
+    across = firth.match(["a ship", "a hill"], alike, encoder=Nothing())
+    assert [match.right for match in across] == [0, None]
+
+
+def test_no_share_is_rounded_to_nothing() -> None:
+    """What is not 0 is not shown as 0, and of no matches no share is said."""
+    matches = firth.match(LEFT, PAIRED, encoder=Words())
+    few = replace(matches, expected_false=0.0001)
+    assert "less than 0.1% of these are expected by chance" in few.summary()
+    none = replace(matches, items=tuple(item for item in matches if not item.is_match))
+    assert "chance" not in none.summary()
 
 
 def test_few_texts_have_no_rate() -> None:
