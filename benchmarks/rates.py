@@ -349,7 +349,7 @@ def auc(scores: Floats, without: Booleans) -> Estimate:
 
     def value(counts: Floats) -> Floats:
         yes, no = counts[:, ~without], counts[:, without]
-        found: Floats = 100 * ((yes @ above) * no).sum(axis=1) / (yes.sum(axis=1) * no.sum(axis=1))
+        found: Floats = ((yes @ above) * no).sum(axis=1) / (yes.sum(axis=1) * no.sum(axis=1))
         return found
 
     return estimate(Drawn(value, len(scores), bootstrap_seed(SEED, "rates", "answers")))
@@ -358,7 +358,7 @@ def auc(scores: Floats, without: Booleans) -> Estimate:
 def share(values: Booleans) -> Estimate:
     """Return the share of true values, in percent."""
     seed = bootstrap_seed(SEED, "rates", "answers")
-    return estimate(Drawn(mean_of_rows(100 * values.astype(float)), len(values), seed))
+    return estimate(Drawn(mean_of_rows(values.astype(float)), len(values), seed))
 
 
 def record_answers(asked: dict[str, list[Cell]]) -> None:

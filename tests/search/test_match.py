@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 import firth
 from firth.run.errors import InputError
@@ -183,6 +184,8 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
     assert together.threshold(0.05) == pytest.approx(known.threshold(0.05), abs=0.05)
     with pytest.raises(InputError, match="as many"):
         firth.calibrate(LEFT, encoder=Words(), documents=[1])
+    with pytest.raises(InputError, match="at least one"):
+        firth.calibrate([], encoder=Words())
 
 
 @pytest.mark.parametrize(
@@ -193,6 +196,8 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
         (LEFT, {"right": []}, "at least one"),
         (LEFT, {"left_ids": ["1"]}, "as many"),
         (LEFT, {"false_match_rate": 0.0}, "between 0 and 1"),
+        (LEFT, {"false_match_rate": "1 %"}, "between 0 and 1"),
+        (DataFrame({"text": LEFT}), {}, "list of texts"),
     ],
 )
 def test_arguments_are_checked(

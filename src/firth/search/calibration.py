@@ -322,8 +322,8 @@ def percent(share: float) -> str:
 
 def check_rate(rate: float, name: str = "false-match rate") -> None:
     """Raise `InputError` unless a rate is in (0, 1)."""
-    if not 0 < rate < 1:
-        raise InputError(f"{name}: got {rate:g}; expected a number between 0 and 1")
+    if not isinstance(rate, int | float) or not 0 < rate < 1:
+        raise InputError(f"{name}: got {rate!r:.80}; expected a number between 0 and 1")
 
 
 def verdict(chance: float) -> str:
