@@ -72,6 +72,8 @@ def calibrate(
     if documents is not None and len(documents) != len(read):
         raise InputError(f"got {len(read)} texts and {len(documents)} documents; expected as many")
     if isinstance(read, list):
+        if not read:
+            raise InputError("texts: expected a list of texts, at least one")
         (vectors,) = encoded([read], encoder, language, seed, Local())
     else:
         vectors = unit(np.asarray(read, np.float64)).astype(np.float32)

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 import firth
 from firth.run.errors import InputError
@@ -115,9 +117,37 @@ def test_forms_of_a_result(tmp_path: Path) -> None:
     assert len((tmp_path / "m.csv").read_text().splitlines()) == 301
     with pytest.raises(InputError, match=r"m\.csv"):
         matches.save(tmp_path / "m.csv")
-    assert "are chance" in repr(matches)
+    assert "by chance" in repr(matches)
     assert max(map(len, matches.text().split("\n"))) <= 80
     assert "<b>" not in matches._repr_html_()
+
+
+class Nothing(Words):
+    """An encoder that knows no word."""
+
+    def _word(self, word: str) -> Singles:
+        return np.zeros(48, np.float32)
+
+
+def test_equal_texts_match_though_the_encoder_knows_no_word() -> None:
+    """In another list, and in the same one, where no text is its own match."""
+    alike = ["a ship", "a tree", "a ship", "a ship"]
+    found = firth.match(alike, encoder=Nothing())
+    assert [(match.right, match.score) for match in found if match.is_match] == [
+        (2, 1.0), (0, 1.0), (0, 1.0),
+    ]  # fmt: skip
+    assert not found[1].is_match
+    across = firth.match(["a ship", "a hill"], alike, encoder=Nothing())
+    assert [match.right for match in across] == [0, None]
+
+
+def test_no_share_is_rounded_to_nothing() -> None:
+    """What is not 0 is not shown as 0, and of no matches no share is said."""
+    matches = firth.match(LEFT, PAIRED, encoder=Words())
+    few = replace(matches, expected_false=0.0001)
+    assert "less than 0.1% of these are expected by chance" in few.summary()
+    none = replace(matches, items=tuple(item for item in matches if not item.is_match))
+    assert "chance" not in none.summary()
 
 
 def test_few_texts_have_no_rate() -> None:
@@ -154,6 +184,8 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
     assert together.threshold(0.05) == pytest.approx(known.threshold(0.05), abs=0.05)
     with pytest.raises(InputError, match="as many"):
         firth.calibrate(LEFT, encoder=Words(), documents=[1])
+    with pytest.raises(InputError, match="at least one"):
+        firth.calibrate([], encoder=Words())
 
 
 @pytest.mark.parametrize(
@@ -164,6 +196,8 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
         (LEFT, {"right": []}, "at least one"),
         (LEFT, {"left_ids": ["1"]}, "as many"),
         (LEFT, {"false_match_rate": 0.0}, "between 0 and 1"),
+        (LEFT, {"false_match_rate": "1 %"}, "between 0 and 1"),
+        (DataFrame({"text": LEFT}), {}, "list of texts"),
     ],
 )
 def test_arguments_are_checked(

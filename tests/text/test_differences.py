@@ -108,7 +108,7 @@ def test_what_is_added_contradicts_nothing() -> None:
     found = differences("The captain sailed.", long, "en")
     assert not found
     assert [item.type for item in found] == [TYPE.ADDED]
-    assert found.verdict == "say the same"
+    assert found.verdict == "differ in nothing that matters"
 
 
 def test_what_is_no_text_is_refused() -> None:

@@ -197,7 +197,7 @@ def calibrate(
     from firth.plain import calibrate as calibrate_texts
     from firth.run.run import Run
     from firth.search.calibrate import build_calibration
-    from firth.search.calibration import Calibration
+    from firth.search.calibration import GUESSED, Calibration
 
     if file is not None:
         if run is not None:
@@ -213,7 +213,9 @@ def calibrate(
         show(known.as_dict(), as_json, known.text())
         return
     threshold = known.threshold(false_match_rate)
-    line = f"threshold {threshold:.3f}: {false_match_rate:.4%} of texts without a counterpart"
+    line = f"threshold {threshold:.3f}: {100 * false_match_rate:g}% of texts without a counterpart"
+    if known.matches and false_match_rate * known.matches.drawn < GUESSED:
+        line += f"; a guess, as it is fitted to {known.matches.drawn:,} texts"
     show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
 
 

@@ -37,6 +37,8 @@ UNMEASURED = 0.8
 """Least cosine of a match where nothing is known. Of pairs of STSb from here on, nine in ten are
 rated at least 3 of 5."""
 RATES = (0.2, 0.1, 0.05, 0.02, 0.01, 0.001)
+LEAST_SHOWN = 0.001
+"""Shares below are shown as less than that."""
 FEWEST = 20
 """Values, and groups of documents, below which nothing is said of matches."""
 UNKNOWN = (
@@ -297,7 +299,7 @@ class Calibration:
         said = (
             f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
             f"this similar; fitted to {self.matches.drawn:,} of them. Rates below "
-            f"{GUESSED / self.matches.drawn:.1%} are guesses."
+            f"{percent(GUESSED / self.matches.drawn)} are guesses."
         )
         if self.matches.threshold(RATES[-1]) >= 1:
             said += f" {ALIKE}"
@@ -306,10 +308,22 @@ class Calibration:
     __str__ = text
 
 
+def percent(share: float) -> str:
+    """Return a share in percent; what is not 0 is never shown as 0.
+
+    Example:
+        >>> percent(0.042), percent(0.0002), percent(0.0)
+        ('4.2%', 'less than 0.1%', '0%')
+    """
+    if 0 < share < LEAST_SHOWN:
+        return f"less than {LEAST_SHOWN:.1%}"
+    return f"{share:.1%}" if share else "0%"
+
+
 def check_rate(rate: float, name: str = "false-match rate") -> None:
     """Raise `InputError` unless a rate is in (0, 1)."""
-    if not 0 < rate < 1:
-        raise InputError(f"{name}: got {rate:g}; expected a number between 0 and 1")
+    if not isinstance(rate, int | float) or not 0 < rate < 1:
+        raise InputError(f"{name}: got {rate!r:.80}; expected a number between 0 and 1")
 
 
 def verdict(chance: float) -> str:

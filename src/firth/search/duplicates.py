@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import FLOOR, UNKNOWN, UNMEASURED, Calibration, check_rate
+from firth.search.calibration import FLOOR, UNKNOWN, UNMEASURED, Calibration, check_rate, percent
 from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
@@ -328,7 +328,7 @@ class _Finder:
             share = calibration.expected_false(best, least, len(numbers)) / max(found, 1)
             said = (
                 f"Of {plural(found, 'sentence')} this similar to one of another document, about "
-                f"{share:.1%} are so by chance."
+                f"{percent(share)} are so by chance."
             )
             if not found and self._threshold is None:
                 said = (

@@ -22,6 +22,7 @@ from firth.search.calibration import (
     Calibration,
     MatchNull,
     check_rate,
+    percent,
 )
 from firth.search.evidence import Reader
 from firth.text.near import Kind
@@ -147,8 +148,8 @@ class Matches(Sequence[Match]):
         """Return the number of matches, and how many are expected to be chance."""
         verb = "has" if len(self) == 1 else "have"
         said = f"{len(self.found):,} of {plural(len(self), 'text')} {verb} a match"
-        if self.false_share is not None:
-            said += f"; about {self.false_share:.1%} of these are chance"
+        if self.found and self.false_share is not None:
+            said += f"; {percent(self.false_share)} of these are expected by chance"
         return f"{said} (cosine of at least {self.threshold:.2f})"
 
     def __repr__(self) -> str:
@@ -217,6 +218,7 @@ def match_texts(
     across = None if right is None else right.vectors
     known = Calibration(fit_lists(left.vectors, across, seed))
     numbers, scores = _nearest(left.vectors, right, executor or Local())
+    _add_equal(left.texts, None if right is None else right.texts, numbers, scores)
     notes: tuple[str, ...] = ()
     threshold, expected = UNMEASURED, None
     if known.matches is None:
@@ -273,6 +275,20 @@ def fit_lists(left: Singles, right: Singles | None, seed: int) -> MatchNull | No
             return across
     within = fit_matches(left, owners, seed)
     return within if right is None or within is None else within.among(len(right))
+
+
+def _add_equal(
+    left: Sequence[str], right: Sequence[str] | None, numbers: Ints, scores: Floats
+) -> None:
+    """Make equal texts the nearest where their vectors are zeros, because no word is known."""
+    firsts: dict[str, list[int]] = {}
+    for number, text in enumerate(left if right is None else right):
+        firsts.setdefault(text, []).append(number)
+    for i in np.flatnonzero(scores < 1).tolist():
+        for number in firsts.get(left[i], ())[:2]:
+            if right is not None or number != i:
+                numbers[i], scores[i] = number, 1.0
+                break
 
 
 @dataclass(frozen=True)

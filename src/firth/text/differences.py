@@ -129,8 +129,8 @@ class Differences(Sequence[Difference]):
 
     @property
     def verdict(self) -> str:
-        """`differ in what matters` or `say the same`, as far as words tell."""
-        return "differ in what matters" if self else "say the same"
+        """`differ in what matters`, or in nothing that matters, as far as words tell."""
+        return f"differ in {'what' if self else 'nothing that'} matters"
 
     @property
     def text(self) -> str:

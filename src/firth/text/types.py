@@ -104,7 +104,8 @@ def checked_text(text: object, where: str, expected: str = "a text") -> str:
 
 def checked_texts(texts: object, where: str) -> list[str]:
     """Return a list of texts; an `InputError` names what is no text, and refuses a single one."""
-    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
+    is_table = isinstance(texts, Mapping) or hasattr(texts, "columns")
+    if isinstance(texts, str | bytes) or is_table or not isinstance(texts, Iterable):
         raise InputError(f"{where}: got {texts!r:.80}; expected a list of texts")
     return [checked_text(text, f"{where}, text {n}") for n, text in enumerate(texts)]
 
