@@ -3,7 +3,7 @@
 Results in one file have --force: a kill after the rename leaves a whole file, which is refused.
 
 The campaign: `FIRTH_KILLS=15 FIRTH_SEED=1 python -m pytest -m slow tests/test_kills.py`. It writes
-the table of docs/benchmarks/reliability.md.
+the figures of docs/benchmarks/reliability.md.
 """
 
 import json
@@ -185,7 +185,7 @@ def test_a_killed_command_ends_with_the_same_bytes(
 
 @pytest.fixture(scope="module")
 def counted() -> Iterator[dict[str, dict[str, int]]]:
-    """Counts of each command; when all are there, they become the table of the page."""
+    """Counts of each command; when all are there, they become stored figures."""
     counts: dict[str, dict[str, int]] = {}
     yield counts
     if counts.keys() == COMMANDS.keys():
