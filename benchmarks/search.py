@@ -6,7 +6,8 @@ usage: python benchmarks/search.py --data-dir DIR --work DIR [--titles FILE.json
 `--data-dir` has SciFact and CACM, each a folder with `docs.jsonl.gz` (id, text) and `queries.json`
 (queries, qrels). `--titles` names corpora without judgements: 300 titles must find their documents,
 which are indexed without them. Of those of `--first`, 300 first sentences must find the rest of
-their documents. Runs and vectors stay in `--work`, and are used again.
+their documents. Runs and vectors stay in `--work`, and are used again. It needs bm25s and
+bayesian-bm25.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import bayesian_bm25  # type: ignore[import-not-found]
 import bm25s
 import numpy as np
 import Stemmer
@@ -42,6 +44,7 @@ from firth.text.words import stems, words
 
 SETS = {"scifact": "SciFact", "cacm": "CACM"}
 ENCODER, BM25, TITLES, SEED = "all-MiniLM-L6-v2", "bm25s, stems", 300, 13
+RIVALS = "convex, BM25 and whole", "z of BM25, whole and best"
 Rank = Callable[[str], Sequence[str]]
 """A query → the ids of the best ten documents."""
 
@@ -132,6 +135,19 @@ def bm25_scores(task: Task) -> Callable[[str], Floats]:
     return lambda query: np.asarray(index.get_scores(tokens([query], "words")[0]), np.float64)
 
 
+def bayesian_of(task: Task) -> Callable[[str], Floats]:
+    """Return the probabilities of documents by bayesian-bm25, whose prior needs no label."""
+    stemmer, scorer = Stemmer.Stemmer("english"), bayesian_bm25.BayesianBM25Scorer(base_rate="auto")
+
+    def tokens(texts: Sequence[str]) -> Any:
+        return bm25s.tokenize(
+            [*texts], stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False
+        )
+
+    scorer.index(tokens([*task.documents.values()]), show_progress=False)
+    return lambda query: np.asarray(scorer.get_probabilities(tokens([query])[0]), np.float64)
+
+
 def bm25_of(task: Task, best: int = 10) -> Rank:
     """Return the best documents of bm25s."""
     return by_scores([*task.documents], bm25_scores(task), best)
@@ -167,7 +183,7 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
     index, ids = search.index, [*task.documents]
     filled = np.flatnonzero(np.diff(index.corpus.document_bounds))
     known = [index.corpus.document_ids()[number] for number in filled.tolist()]
-    of_words = bm25_scores(task)
+    of_words, probabilities = bm25_scores(task), bayesian_of(task)
     file = work / f"{task.name}-whole.npy"
     if not file.is_file():
         np.save(file, index.encoder.encode([*task.documents.values()]))
@@ -205,11 +221,16 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
     def ranking(rule: Callable[[Floats, Floats, Floats], Floats]) -> Rank:
         return by_scores(ids, lambda query: rule(*scores(query)))
 
-    return {name: ranking(rule) for name, rule in rules.items()}
+    def bayesian(query: str) -> Floats:
+        fused = bayesian_bm25.balanced_log_odds_fusion(probabilities(query), scores(query)[1])
+        return np.asarray(fused, np.float64)
+
+    ranked = {name: ranking(rule) for name, rule in rules.items()}
+    return {**ranked, "bayesian-bm25, balanced with whole": by_scores(ids, bayesian)}
 
 
 def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
-    """Return nDCG@10 of each system on each task, and paired differences to bm25s."""
+    """Return nDCG@10 of each system on each task, and paired differences of firth to others."""
     rows: dict[str, list[Estimate]] = {}
     for task in tasks:
         alone, over = (firth_of(task, work, encoder) for encoder in (None, ENCODER))
@@ -227,11 +248,13 @@ def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
             values[name] = np.array([ndcg(rank(query), relevant) for query, relevant in pairs])
             value = estimate(Sample(mean_of_rows(values[name]), len(values[name]), seed))
             rows.setdefault(name, []).append(value)
-        for name in list(systems)[1:]:
-            gain = difference_of(mean_of_rows(values[name]), mean_of_rows(values[BM25]))
+            sys.stderr.write(f"{task.name}: {name} {value}\n")
+        *_, text, pretrained = systems
+        pairs_of = [(text, BM25), *((pretrained, other) for other in (BM25, *RIVALS))]
+        for name, other in pairs_of:
+            gain = difference_of(mean_of_rows(values[name]), mean_of_rows(values[other]))
             difference = estimate(Sample(gain, len(task.queries), seed))
-            rows.setdefault(f"{name}, minus bm25s", []).append(difference)
-            sys.stderr.write(f"{task.name}: {name} {rows[name][-1]}, {difference.signed}\n")
+            rows.setdefault(f"{name}, minus {other}", []).append(difference)
     return {name: rows[name] for name in sorted(rows, key=lambda name: "minus" in name)}
 
 
