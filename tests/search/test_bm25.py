@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from firth.search import bm25
 from firth.search.bm25 import K1, B, Bm25, Postings, write_postings
-from firth.text.words import words
+from firth.text.words import BEGINNINGS, with_anusvara, words
 
 WORDS = ("ship", "harbor", "storm", "sail", "captain")
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
@@ -22,7 +22,10 @@ Documents = Sequence[tuple[str, list[str]]]
 
 
 def opened(
-    folder: Path, parts: Sequence[Documents], removed: frozenset[tuple[int, int]] = frozenset()
+    folder: Path,
+    parts: Sequence[Documents],
+    removed: frozenset[tuple[int, int]] = frozenset(),
+    stemmer: str = "porter",
 ) -> Bm25:
     """Index parts of documents; `removed` are (part, document) that the store has no longer."""
     postings, sentences, documents = [], [], []
@@ -31,7 +34,7 @@ def opened(
         place = folder / str(number)
         place.mkdir(parents=True)
         texts = [text for _, some in part for text in some]
-        write_postings(place, place, [*texts, *(title for title, _ in part)], "porter")
+        write_postings(place, place, [*texts, *(title for title, _ in part)], stemmer)
         postings.append(Postings.open(place))
         owners, rows = [], []
         for at, (_, some) in enumerate(part):
@@ -42,7 +45,7 @@ def opened(
         sizes = [len(some) for _, some in part]
         sentences.append(np.array([*rows, *([-1] * len(part))], np.int64))
         documents.append(np.array([*np.repeat(owners, sizes), *owners], np.int64))
-    return Bm25(postings, sentences, documents, (n, d), "porter")
+    return Bm25(postings, sentences, documents, (n, d), stemmer)
 
 
 def reference(query: str, texts: Sequence[str], shortest: float = 0.0) -> list[float]:
@@ -157,6 +160,26 @@ def test_pairs_of_characters_are_words_of_a_script_without_spaces(tmp_path: Path
     assert index.matched(index.content("の紙の"), "紙の船") == ((0, 2),)
     assert index.unknown("船の紙の") == []
     assert index.unknown("船の猫犬") == ["猫犬"]
+
+
+@pytest.mark.parametrize(
+    ("stemmer", "pairs"),
+    [
+        (BEGINNINGS, "પ્રિન્ટર પ્રિંટર ઇન્ટરનેટ ઇંટરનેટ કમ્પ્યુટર કંપ્યુટર બેન્ક બેંક અન્ત અંત"),
+        ("hindi", "हिन्दी हिंदी सम्बन्ध संबंध अण्डा अंडा पङ्कज पंकज पञ्चायत पंचायत"),
+    ],
+)
+def test_a_nasal_has_two_spellings_in_indic_scripts(
+    tmp_path: Path, stemmer: str, pairs: str
+) -> None:
+    """Each finds what has the other; a nasal before another sound, or in Tamil, is a letter."""
+    written = pairs.split()
+    index = opened(tmp_path, [[("", written)]], stemmer=stemmer)
+    for at, word in enumerate(written):
+        assert np.flatnonzero(index.scores(word)[0]).tolist() == [at - at % 2, at - at % 2 + 1]
+        assert index.matched(index.terms(word), written[at ^ 1]) == ((0, len(written[at ^ 1])),)
+    others = ["सामान्य", "जन्म", "શૂન્ય", "நண்டு"]
+    assert [with_anusvara(word) for word in others] == others
 
 
 def test_an_index_may_be_empty(tmp_path: Path) -> None:

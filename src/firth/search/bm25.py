@@ -21,7 +21,7 @@ import numpy.typing as npt
 from firth.run.files import create_mapped, open_mapped
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, places
-from firth.text.words import characters, joined, spans, stems, words
+from firth.text.words import characters, joined, spans, stems, with_anusvara, words
 
 K1, B = 1.5, 0.75
 """Saturation of counts and weight of lengths (Robertson & Zaragoza 2009; bm25s has the same)."""
@@ -126,7 +126,7 @@ def _blocks(
     """Yield the words of each text of a block, and the numbers of all their stems in order."""
     lengths, stems_of = array("q"), array("q")
     for text in texts:
-        roots = stems(words(text), stemmer)
+        roots = _stems(words(text), stemmer)
         lengths.append(len(roots))
         stems_of.extend([numbers.setdefault(stem, len(numbers)) for stem in roots])
         if len(stems_of) >= _BLOCK:
@@ -135,6 +135,11 @@ def _blocks(
     if lengths:
         whole = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
         yield np.frombuffer(lengths, np.int64), whole
+
+
+def _stems(lower: Sequence[str], stemmer: str) -> list[str]:
+    """Return the stem of each lower-case word, with one spelling of Indic nasals."""
+    return list(map(with_anusvara, stems(lower, stemmer)))
 
 
 @lru_cache(1 << 16)
@@ -172,7 +177,7 @@ class Bm25:
 
         Function words are left out, unless the query has nothing else; stop words count half.
         """
-        counts = Counter(stems(words(query), self.stemmer))
+        counts = Counter(_stems(words(query), self.stemmer))
         kept = {
             stem: times * (_LIGHT if stem in self._stop_words else 1.0)
             for stem, times in counts.items()
@@ -247,7 +252,7 @@ class Bm25:
         A pair of known characters in a script without spaces is no word, and not among them.
         """
         distinct = list(dict.fromkeys(words(query)))
-        roots = zip(distinct, stems(distinct, self.stemmer), strict=True)
+        roots = zip(distinct, _stems(distinct, self.stemmer), strict=True)
         unknown = {word: characters(word) for word, stem in roots if not self.frequency(stem)}
         return joined(word for word, parts in unknown.items() if {*parts} <= unknown.keys())
 
@@ -258,7 +263,7 @@ class Bm25:
         overlap become one.
         """
         matched: list[tuple[int, int]] = []
-        for (start, end), stem in zip(spans(text), stems(words(text), self.stemmer), strict=True):
+        for (start, end), stem in zip(spans(text), _stems(words(text), self.stemmer), strict=True):
             if stem in terms and matched and start < matched[-1][1]:
                 matched[-1] = matched[-1][0], end
             elif stem in terms:

@@ -44,8 +44,8 @@ from firth.search.codes import Codes, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges, starts
 from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 
-INDEX = Stage("index", 3)
-ADDED = Stage("index-added", 3)
+INDEX = Stage("index", 4)
+ADDED = Stage("index-added", 4)
 """Rows of the documents that came after the index was built."""
 NAMING = ("search.encoder", "encoder.model", "encoder.pooling", "encoder.max_tokens")
 """Settings that decide which encoder the index has, and how it reads."""

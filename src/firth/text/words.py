@@ -50,6 +50,11 @@ _ARABIC_LETTERS = str.maketrans("آأإٱى", "ااااي")
 _ARABIC_PREFIX = re.compile("^و?(?:[وبكف]?ال|لل)(?=..)|^و(?=...)")
 """*And*, and an article with or without a preposition."""
 _ARABIC_ENDINGS = ("ها", "ان", "ات", "ون", "ين", "يه", "ية", "ه", "ة", "ي")  # noqa: RUF001
+_NASAL = "(?:ङ(?=्[क-घ])|ञ(?=्[च-झ])|ण(?=्[ट-ढ])|न(?=्[क-घच-झट-ढत-ध])|म(?=्[प-भ]))्"
+"""Nasals for which Indic scripts may write an anusvara: before consonants of the same place, and n
+before others, too."""
+_INDIC = [block for block in range(0, 0x480, 0x80) if block != 0x280]
+"""How far the scripts up to Malayalam are from Devanagari. Tamil has no anusvara."""
 AUTO, UNKNOWN = "auto", "und"
 """A language that is to be recognized, and one that was not."""
 _CHARACTERS, _BEGINNING = 1_000, 500
@@ -210,7 +215,30 @@ def _beginning(word: str) -> str:
     """
     if any(map(str.isdigit, word)):
         return word
-    return word[: 2 if "\uac00" <= word[:1] <= "\ud7a3" else 5]
+    return with_anusvara(word)[: 2 if "\uac00" <= word[:1] <= "\ud7a3" else 5]
+
+
+@lru_cache(_KNOWN_STEMS)
+def with_anusvara(word: str) -> str:
+    """Return a word with an anusvara for each nasal that Indic scripts may write so.
+
+    Example:
+        >>> with_anusvara("हिन्दी")
+        'हिंदी'
+    """
+    return word if word.isascii() else _nasal().sub(_anusvara, word)
+
+
+@lru_cache(1)
+def _nasal() -> re.Pattern[str]:
+    """Return a pattern of these nasals with their viramas, in each of the scripts."""
+    moved = ({letter: letter + block for letter in range(0x900, 0x980)} for block in _INDIC)
+    return re.compile("|".join(map(_NASAL.translate, moved)))
+
+
+def _anusvara(nasal: re.Match[str]) -> str:
+    """Return the anusvara of a nasal's script."""
+    return chr(ord(nasal[0][0]) & ~0x7F | 2)
 
 
 def _arabic_stem(word: str) -> str:
