@@ -97,7 +97,7 @@ def test_a_threshold_that_cannot_be_set_is_said(run: Run) -> None:
 def test_the_default_threshold_is_that_of_the_calibration(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hundredth of the sentences without a counterpart reach it, for two documents and for all."""
+    """A hundredth of the sentences without a counterpart reach it, in both commands."""
     null = MatchNull(tuple(np.linspace(-0.9, -0.3, 200).tolist()), 0.05, 120, 120)
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
     expected = null.threshold(0.01)
