@@ -19,6 +19,7 @@ from firth.evaluation.bootstrap import Estimate, Sample, bootstrap_seed, estimat
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.model import open_scorer
 from firth.run.run import Run
+from firth.run.settings import TEXT_ALONE
 from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates
 from firth.search.evidence import Reader
@@ -130,7 +131,8 @@ def main() -> None:
         rows = {}
         for name in given.news:
             run = Run.open(name)
-            encoder = run.settings.encoder.model or "text alone"
+            model = run.settings.encoder.model
+            encoder = "text alone" if model == TEXT_ALONE else model
             rows |= {f"{encoder}, {rate}": row for rate, row in errors(run).items()}
         columns = ["false matches", "least cosine", "measured, %", "without related ones, %"]
         data = f"OneStop, {DRAWN:,} sentences; interval over sentences"

@@ -68,6 +68,8 @@ def calibrate(
     is_encoded = isinstance(texts, np.ndarray) and texts.dtype.kind == "f"
     if is_encoded and np.ndim(texts) != 2:
         raise InputError(f"texts: got shape {np.shape(texts)}; expected vectors, (n, d)")
+    if is_encoded and not np.isfinite(texts).all():
+        raise InputError("texts: vectors have NaN or infinity; expected finite numbers")
     read = texts if is_encoded else checked_texts(texts, "texts")
     if documents is not None and len(documents) != len(read):
         raise InputError(f"got {len(read)} texts and {len(documents)} documents; expected as many")

@@ -4,13 +4,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.search.conftest import Records, documents
 
 from firth.corpus.document import Document
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import UNMEASURED
+from firth.search.calibrate import build_calibration
+from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration, MatchNull
 from firth.search.documents import Comparison, Given, compare_documents, find_reuse
 from firth.text.near import Kind
 from firth.text.sentences import split_sentences
@@ -90,6 +92,28 @@ def test_a_threshold_that_cannot_be_set_is_said(run: Run) -> None:
     result = compare_documents(run, "sea-0", "sea-1")
     assert result.threshold == UNMEASURED
     assert f"the threshold is {UNMEASURED}" in result.notes[0]
+
+
+def test_the_default_threshold_is_that_of_the_calibration(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundredth of the sentences without a counterpart reach it, in both commands."""
+    null = MatchNull(tuple(np.linspace(-0.9, -0.3, 200).tolist()), 0.05, 120, 120)
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    expected = null.threshold(0.01)
+    assert expected != pytest.approx(null.threshold(0.02))
+    for result in (find_reuse(run), compare_documents(run, "sea-0", "sea-1")):
+        assert result.threshold == expected
+        assert not result.notes
+
+
+def test_one_document_shares_text_with_none(make: Make) -> None:
+    """All its sentences are of one document, and nothing is known of false matches."""
+    run = make(documents(range(1))[:1])
+    build_calibration(run)
+    result = find_reuse(run)
+    assert (len(result), result.documents, result.threshold) == (0, 1, UNMEASURED)
+    assert UNKNOWN in result.notes[0]
 
 
 def test_pairs_that_share_text_are_found(make: Make) -> None:

@@ -129,7 +129,7 @@ def test_what_differs_in_what_matters_is_related(make: Make) -> None:
     (pair,) = result.related
     assert (pair.representative.document, pair.members[0].document) == ("r0", "r1")
     assert pair.members[0].differ == ("number: 40 / 55",)
-    assert "differ in number: 40 / 55" in str(result)
+    assert pair.members[0].evidence == "76% of the word pairs in common; differ in number: 40 / 55"
 
 
 def test_boilerplate_is_named_however_short(make: Make) -> None:
@@ -162,7 +162,10 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert strict.false_share <= 0.2
     assert any("by chance" in line for line in strict.notes)
     monkeypatch.setattr(Calibration, "threshold_of_share", lambda *_: 1.01)
-    assert any("only copies" in line for line in duplicates(run).notes)
+    copies = duplicates(run)
+    assert any("only copies" in line for line in copies.notes)
+    assert "cosine of at least" not in copies.text()
+    assert "cosine of at least" in strict.text()
     assert duplicates(run, threshold=0.9).false_share is not None
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(None))
     assert any("Nothing is known" in line for line in duplicates(run).notes)

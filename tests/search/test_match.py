@@ -186,6 +186,11 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
         firth.calibrate(LEFT, encoder=Words(), documents=[1])
     with pytest.raises(InputError, match="at least one"):
         firth.calibrate([], encoder=Words())
+    for wrong in (np.nan, np.inf):
+        broken = Words().encode(LEFT)
+        broken[5, 0] = wrong
+        with pytest.raises(InputError, match="NaN or infinity"):
+            firth.calibrate(broken)
 
 
 @pytest.mark.parametrize(

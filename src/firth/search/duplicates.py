@@ -50,8 +50,9 @@ class Member:
         sentence: Place of the sentence in its document, from 1; 0 for a document.
         text: The sentence; of a document the first one.
         kind: How near it is to the representative; `exact` for the representative itself.
-        score: Similarity to the representative: the share of common bigrams where the kind is
-            `near`, else the cosine, or the score of the alignment of two documents; in [0, 1].
+        score: Similarity to the representative: the share of common bigrams of near copies, else
+            the cosine, or the score of the alignment of two documents; in [0, 1].
+        near: Whether it is a near copy by its words, as related texts may be, too.
         differ: What sentences differ in that matters; only related ones differ.
         shared: Words of meaning that it shares with the representative.
         added, left_out: Longer runs of words that only it, or only the representative, has.
@@ -70,6 +71,7 @@ class Member:
     left_out: tuple[str, ...] = ()
     date: str = ""
     number: int = 0
+    near: bool = False
 
     @property
     def place(self) -> str:
@@ -81,14 +83,14 @@ class Member:
         """Why it is a member, in words."""
         if self.kind is Kind.EXACT:
             return "the same words"
-        if self.kind is Kind.NEAR:
+        if self.near:
             parts = [f"{self.score:.0%} of the word pairs in common"]
         else:
             parts = [f"{'cosine' if self.sentence else 'alignment'} {self.score:.2f}"]
         parts += [f"differ in {each}" for each in self.differ]
         parts += [f"adds “{run}”" for run in self.added]
         parts += [f"leaves out “{run}”" for run in self.left_out]
-        if self.kind is not Kind.NEAR and self.shared:
+        if self.shared and not self.near:
             parts.append(f"share {', '.join(self.shared)}")
         return "; ".join(parts)
 
@@ -199,7 +201,8 @@ class Duplicates(Sequence[Group]):
         yield f"{self.compared:,} {self.unit}s: {plural(counts['groups'], 'group')}"
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
         of = "sentences with a" if self.unit == "document" else "a"
-        yield f"similar: {of} cosine of at least {self.threshold:.2f}"
+        if self.threshold < 1:
+            yield f"similar: {of} cosine of at least {self.threshold:.2f}"
         for line in self.notes:
             yield fill(line, WIDTH)
         yield from _listed(self.groups[:top])
@@ -354,6 +357,7 @@ class _Finder:
                 **vars(why),
                 date=self._dates[d],
                 number=int(order[number]),
+                near=_near_copies(other, text),
             )
 
         groups, related = self._groups(near, similar, table.repeats() | short, member, texts)
@@ -404,6 +408,7 @@ class _Finder:
                 differ=self._differing(other, whole) if kind is Kind.RELATED else (),
                 date=self._dates[d],
                 number=d,
+                near=_near_copies(other, whole),
             )
 
         near = table.near()
@@ -491,9 +496,13 @@ class _Finder:
     def _differing(self, a: str, b: str) -> tuple[str, ...]:
         """Return what two documents with a sentence on each line differ in: near copies in what
         matters, and retold ones in the facts of their near passages."""
-        if are_near(normal_form(a).split(), normal_form(b).split()):
+        if _near_copies(a, b):
             return self._reader.differing(a, b)
         return self._reader.differing_passages(a.split("\n"), b.split("\n"))
+
+
+def _near_copies(a: str, b: str) -> bool:
+    return are_near(normal_form(a).split(), normal_form(b).split())
 
 
 def _best(pairs: Pairs, owners: Ints, items: Ints) -> Singles:
