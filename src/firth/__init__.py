@@ -11,6 +11,7 @@
 - `open_scorer(name)` opens what scores pairs of texts: a run, an encoder, or a baseline.
 - `evaluate(scorers, tasks)` measures the correlation with human ratings, with intervals.
 - `compare_models(scorers, run)` compares models on a run's held-out documents, without labels.
+- `FirthError` is the class of all errors that a caller can correct; `InputError` those of inputs.
 - `adapt`, `distill`, `finetune` and `cross_validate` train encoders (extra `torch`).
 
 Each of them is imported when it is first used.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from firth.evaluation.evaluate import evaluate
     from firth.model import Model, build, load, open_scorer
     from firth.plain import calibrate, match
+    from firth.run.errors import FirthError, InputError
     from firth.text.differences import differences
     from firth.train.adapt import adapt
     from firth.train.distill import distill
@@ -32,13 +34,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Model", "__version__", "adapt", "build", "calibrate", "compare_models", "cross_validate",
-    "differences", "distill", "evaluate", "finetune", "load", "match", "open_scorer",
+    "FirthError", "InputError", "Model", "__version__", "adapt", "build", "calibrate",
+    "compare_models", "cross_validate", "differences", "distill", "evaluate", "finetune", "load",
+    "match", "open_scorer",
 ]  # fmt: skip
 
 _HOMES = {
     "firth.model": ("Model", "build", "load", "open_scorer"),
     "firth.plain": ("calibrate", "match"),
+    "firth.run.errors": ("FirthError", "InputError"),
     "firth.evaluation.compare": ("compare_models",),
     "firth.evaluation.evaluate": ("evaluate",),
     "firth.text.differences": ("differences",),

@@ -540,19 +540,29 @@ model = firth.build((sys.argv[1],), sys.argv[2], settings={"words.min_count": 1}
 found = model.built.corpus
 assert (found.documents, found.sentences) == (2, 2), found
 assert model.search("ship")[0].document == "one"
+try:
+    firth.build((sys.argv[1] + "/../other.nothing",), quiet=True)
+except firth.InputError as error:
+    assert ".pdf .note" in str(error), error
+else:
+    raise AssertionError("a file without a reader was read")
 """
 
 
-def test_a_reader_of_another_package(tmp_path: Path) -> None:
+@pytest.mark.parametrize("extension", ["note", ".note"])
+def test_a_reader_of_another_package(tmp_path: Path, extension: str) -> None:
     """One file and one registration; what is wrong in it loses no good record."""
     site = tmp_path / "site"
     record = site / "notes-1.dist-info"
     record.mkdir(parents=True)
     (site / "notes_reader.py").write_text(READER)
     (record / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1\n")
-    (record / "entry_points.txt").write_text("[firth.readers]\nnote = notes_reader:read_notes\n")
+    (record / "entry_points.txt").write_text(
+        f"[firth.readers]\n{extension} = notes_reader:read_notes\n"
+    )
     file = tmp_path / "texts" / "a.note"
     file.parent.mkdir()
+    (tmp_path / "other.nothing").touch()
     file.write_text(
         "one: The ship left.\nno record\ntwo: A boat came back.\nbroken\nthree: Gone.\n"
     )

@@ -27,7 +27,14 @@ from firth.corpus.document import (
     iso_date,
     record_of,
 )
-from firth.corpus.readers import KNOWN, Advance, Source, format_of, read_source, require_reader
+from firth.corpus.readers import (
+    Advance,
+    Source,
+    format_of,
+    known_extensions,
+    read_source,
+    require_reader,
+)
 from firth.run.errors import InputError, MissingExtraError, first_line
 from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically
 from firth.run.run import CONFIG
@@ -208,7 +215,7 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
         for path, called in found:
             kind = format_of(path)
             if kind is None:
-                problems.append(f"{path}: unknown extension; known are {KNOWN}")
+                problems.append(f"{path}: unknown extension; known are {known_extensions()}")
             elif not os.access(path, os.R_OK):
                 problems.append(f"{path}: no permission to read it")
             else:
@@ -265,7 +272,8 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
             why = [f"{others} of other extensions"] if others else []
             why += [f"{left.source}: {left.reason}" for left in walk.left_out[before:]]
             seen = f" ({'; '.join(why)})" if why else ""
-            problems.append(f"{path}: no file with a known extension{seen}; known are {KNOWN}")
+            known = known_extensions()
+            problems.append(f"{path}: no file with a known extension{seen}; known are {known}")
         return [(file, _name(file, path)) for file in files]
     elif _is_file(path):
         return [(path, _name(path, path))]
@@ -445,7 +453,7 @@ def _remote(uri: str, problems: list[str]) -> list[tuple[Path, str]]:
             called = "/".join(filter(None, (PurePosixPath(fixed).name, inner)))
             found.append((_fetched(storage, protocol, path, about), _utf8(called)))
     if not found:
-        problems.append(f"{uri}: no file with a known extension; known are {KNOWN}")
+        problems.append(f"{uri}: no file with a known extension; known are {known_extensions()}")
     return found
 
 

@@ -47,12 +47,12 @@ _WHOLE = ("pdf", "parquet")
 """Formats that are not read inside a compressed file."""
 _LIBRARIES = {"html": ("selectolax", "documents", "HTML"), "pdf": ("pypdfium2", "documents", "PDF"),
               "parquet": ("pyarrow", "documents", "Parquet")}  # fmt: skip
-KNOWN = (
+_KNOWN = (
     ".txt .md .markdown .html .htm .json .jsonl .ndjson .json-lines .csv .tsv (each also .gz .bz2 "
     ".xz .zst) .parquet .pdf"
 )
 READERS = "firth.readers"
-"""Entry-point group: an extension without its dot → a function from a path to records."""
+"""Entry-point group: an extension → a function from a path to records."""
 _BLOCK = 1 << 16
 _ZSTD_BLOCK = 1 << 8
 """Bytes of a .zst file that are fed at once: 8 bytes can unpack to 128 KiB."""
@@ -102,8 +102,13 @@ def added_readers() -> Mapping[str, EntryPoint]:
     It is a function from a path to records, which are mappings with a field `text`, as in a file of
     JSON lines. Formats that firth reads itself stay its own.
     """
-    points = {point.name.lower(): point for point in entry_points(group=READERS)}
+    points = {p.name.lower().removeprefix("."): p for p in entry_points(group=READERS)}
     return {name: point for name, point in points.items() if f".{name}" not in _FORMATS}
+
+
+def known_extensions() -> str:
+    """Return the extensions that firth and other packages read, as a message names them."""
+    return " ".join([_KNOWN, *(f".{name}" for name in sorted(added_readers()))])
 
 
 def _read_added(source: Source, settings: CorpusSettings) -> Iterator[Item]:
