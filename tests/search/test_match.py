@@ -83,7 +83,7 @@ def test_what_differs_is_said() -> None:
 def test_the_result_does_not_depend_on_blocks_and_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Small blocks, and two processes, give the nearest of all pairs."""
+    """Small blocks give the nearest of all pairs, up to rounding; two processes the same bytes."""
     vectors = firth.match.__globals__["open_encoder"](Words())
     sides = [Texts(texts, [*map(str, range(300))], vectors.encode(texts))
              for texts in (LEFT, PAIRED)]  # fmt: skip
@@ -95,7 +95,7 @@ def test_the_result_does_not_depend_on_blocks_and_processes(
     assert [PAIRED.index(match.nearest) for match in whole] == expected
     np.testing.assert_allclose([m.score for m in whole], cosines.max(axis=1), atol=1e-6)
     monkeypatch.undo()
-    assert match_texts(*sides, executor=Processes(2)).rows() == whole.rows()
+    assert match_texts(*sides, executor=Processes(2)).rows() == match_texts(*sides).rows()
 
 
 def test_a_learned_encoder_finds_a_changed_text() -> None:

@@ -19,7 +19,7 @@ from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened
 from firth.encoders.kinds import Cost, EncoderKind
 from firth.encoders.words import WordSpace
 from firth.run.errors import InputError
-from firth.run.files import read_arrays, write_arrays, write_json, write_text
+from firth.run.files import map_arrays, write_arrays, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import StaticSettings, derive_seed
 from firth.run.stage import Stage
@@ -69,7 +69,7 @@ class StaticEncoder(PretrainedEncoder):
 
         place = model if isinstance(model, PretrainedFiles) else PretrainedFiles.find(str(model))
         files = place.folder
-        arrays, _ = read_arrays(files / _TABLE)
+        arrays = map_arrays(files / _TABLE)
         if len(arrays) != 1 or not {*arrays} <= {*_KEYS}:
             raise InputError(
                 f"{files / _TABLE}: holds {', '.join(arrays)[:80]}; expected {' or '.join(_KEYS)}"

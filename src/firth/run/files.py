@@ -30,6 +30,8 @@ _LOCK = "lock"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Windows has no such flag."""
 _LONGEST_SUFFIX = 16
+_NUMBERS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}
+"""Kinds of numbers in safetensors files that are mapped."""
 FULL_DISK = ("No space left on device", "disk is full", "quota exceeded", " requested and ")
 """Messages of a full disk in errors that have no number; the last one is NumPy's."""
 
@@ -239,12 +241,48 @@ def write_arrays(
 
 def read_arrays(path: Path) -> "tuple[dict[str, Array], dict[str, str]]":
     """Read all arrays of a safetensors file, and its metadata."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
+
+    with _whole_safetensors(path), safe_open(path, framework="np") as stored:
+        arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        return arrays, dict(stored.metadata() or {})
+
+
+def map_arrays(path: Path) -> "dict[str, Array]":
+    """Open all arrays of a safetensors file; memory holds the parts that are looked at.
+
+    The file begins with eight bytes: the size of the header, which says where the arrays lie.
+
+    Raises:
+        InputError: A number is of a kind that NumPy does not have, such as BF16.
+    """
+    import numpy as np
+    from safetensors import safe_open
+
+    with _whole_safetensors(path), safe_open(path, framework="np"), path.open("rb") as file:
+        first = 8 + int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(first - 8))
+    header.pop("__metadata__", None)
+    arrays: dict[str, Array] = {}
+    for name, tensor in header.items():
+        if tensor["dtype"] not in _NUMBERS:
+            raise InputError(f"{path}: has {tensor['dtype']}; expected {', '.join(_NUMBERS)}")
+        dtype, shape = _NUMBERS[tensor["dtype"]], tuple(tensor["shape"])
+        if 0 in shape:  # Nothing cannot be mapped.
+            arrays[name] = np.zeros(shape, dtype)
+        else:  # A plain view, as of `open_mapped`.
+            place = first + tensor["data_offsets"][0]
+            arrays[name] = np.asarray(np.memmap(path, dtype, "r", place, shape))
+    return arrays
+
+
+@contextmanager
+def _whole_safetensors(path: Path) -> Iterator[None]:
+    """Say which file is missing, or no whole safetensors file."""
+    from safetensors import SafetensorError
 
     try:
-        with safe_open(path, framework="np") as stored:
-            arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-            return arrays, dict(stored.metadata() or {})
+        yield
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (SafetensorError, OSError) as error:

@@ -25,7 +25,7 @@ from firth.encoders.kinds import Cost
 from firth.encoders.pretrained import PRETRAINED, encoder_of
 from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
-from firth.run.files import read_arrays, read_json, write_arrays, write_json, write_text
+from firth.run.files import map_arrays, read_json, write_arrays, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed, pretrained_name
 from firth.run.stage import Outcome, Stage
@@ -131,7 +131,7 @@ class Contexts:
     @classmethod
     def load(cls, folder: Path) -> "Contexts":
         """Read what `save` wrote; raise `DamagedError` where a file is not as it was written."""
-        arrays, _ = read_arrays(folder / _VECTORS)
+        arrays = map_arrays(folder / _VECTORS)
         stored = read_json(folder / _TOPICS)
         try:
             topics = [Topic(tuple(one["words"]), tuple(one["sentences"])) for one in stored]

@@ -38,6 +38,8 @@ _FEW = 200
 """In fewer sentences, shares of sentences say nothing of how frequent a stem is."""
 _BLOCK = 1 << 20
 """Stems that are sorted at once."""
+_WORDS = 1 << 18
+"""Distinct words that are kept with the numbers of their stems."""
 _MOST = 255
 """A count is stored in a byte."""
 
@@ -124,17 +126,33 @@ def _blocks(
     texts: Iterable[str], stemmer: str, numbers: dict[str, int]
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield the words of each text of a block, and the numbers of all their stems in order."""
+    number_of = _NumberOfWord(stemmer, numbers)
     lengths, stems_of = array("q"), array("q")
     for text in texts:
-        roots = _stems(words(text), stemmer)
-        lengths.append(len(roots))
-        stems_of.extend([numbers.setdefault(stem, len(numbers)) for stem in roots])
+        found = words(text)
+        lengths.append(len(found))
+        stems_of.extend(map(number_of.__getitem__, found))
         if len(stems_of) >= _BLOCK:
             yield np.frombuffer(lengths, np.int64), np.frombuffer(stems_of, np.int64)
             lengths, stems_of = array("q"), array("q")
+            if len(number_of) > _WORDS:
+                number_of.clear()
     if lengths:
         whole = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
         yield np.frombuffer(lengths, np.int64), whole
+
+
+class _NumberOfWord(dict[str, int]):
+    """The number of the stem of each word that was looked up; `numbers` has those of stems."""
+
+    def __init__(self, stemmer: str, numbers: dict[str, int]) -> None:
+        super().__init__()
+        self._stemmer, self._numbers = stemmer, numbers
+
+    def __missing__(self, word: str) -> int:
+        (stem,) = _stems([word], self._stemmer)
+        self[word] = number = self._numbers.setdefault(stem, len(self._numbers))
+        return number
 
 
 def _stems(lower: Sequence[str], stemmer: str) -> list[str]:

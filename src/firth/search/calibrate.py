@@ -5,6 +5,7 @@ is left was written to answer it.
 """
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -54,27 +55,26 @@ def fit_matches(
     chosen = rng.choice(known, min(SAMPLE, len(known)), replace=False)
     among, their = others or (vectors, owners)
     # Equal texts are one: a line that many documents have is no chance.
-    among = np.ascontiguousarray(among)
-    _, first = np.unique(among.view(f"V{among.dtype.itemsize * among.shape[1]}"), return_index=True)
-    count, first = len(among), np.sort(first)
-    among, their = among[first], their[first]
-    documents, of = np.unique(their, return_inverse=True)
+    digests = [blake2b(row, digest_size=16).hexdigest() for row in np.ascontiguousarray(among)]
+    first = np.sort(np.unique(digests, return_index=True)[1])
+    documents, of = np.unique(their[first], return_inverse=True)
     if len(documents) < FEWEST:
         return None
     # Groups of as many documents each, in random order.
     groups = min(GROUPS, len(documents))
     group = rng.permutation(np.arange(len(documents)) % groups)[of]
     order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], np.arange(groups))
+    starts, first = np.searchsorted(group[order], np.arange(groups)), first[order]
     best = np.empty((len(chosen), groups), np.float32)
-    across, their = among[order].T, their[order]
+    across, their = among[first].T, their[first]
+    block = np.empty((_ROWS, len(first)), np.float32)
     with threadpool_limits(1, "blas"):  # Sums of threads differ in the last bits.
         for at in range(0, len(chosen), _ROWS):
             rows = chosen[at : at + _ROWS]
-            cosines = vectors[rows] @ across
+            cosines = np.matmul(vectors[rows], across, out=block[: len(rows)])
             cosines[owners[rows, None] == their] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
-    return MatchNull.fit(best, texts or count)
+    return MatchNull.fit(best, texts or len(among))
 
 
 def build_calibration(run: Run) -> Outcome:

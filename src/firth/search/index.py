@@ -357,9 +357,13 @@ class Gathered:
     @cached_property
     def _lengths(self) -> Singles:
         """Length of the weighted sum of each document's vectors, (m,)."""
-        held = self._vectors if self._rows is None else self._vectors[self._rows]
-        weights = self._weights if self._rows is None else self._weights * (self._rows >= 0)
-        sums = np.add.reduceat(held * weights[:, None], self._first, axis=0)
+        from scipy.sparse import csr_matrix
+
+        n, m = len(self._weights), len(self._first)
+        rows = np.arange(n) if self._rows is None else self._rows
+        weights = self._weights * (rows >= 0)
+        table = weights, np.maximum(rows, 0), np.append(self._first, n)
+        sums = csr_matrix(table, (m, len(self._vectors))) @ self._vectors
         lengths: Singles = np.linalg.norm(sums, axis=1)
         return np.maximum(lengths, np.float32(1e-6))
 
@@ -465,11 +469,13 @@ class Index:
         """All vectors in memory where they are few: converting them takes longer than comparing."""
         if not self.is_small:
             return None
-        return np.concatenate([part.vectors for part in self._parts]).astype(np.float32)
+        return np.concatenate([part.vectors for part in self._parts], dtype=np.float32)
 
     def vectors(self, sentences: npt.ArrayLike) -> Singles:
         """Return unit vectors of sentences, float32, (n, d); zero for one that is not indexed."""
         rows = self._row_of[np.asarray(sentences, np.int64)]
+        if (rows >= 0).all():
+            return self._stored(rows).astype(np.float32, copy=False)
         stored = np.zeros((len(rows), self.dimensions), np.float32)
         there = np.flatnonzero(rows >= 0)
         stored[there] = self._stored(rows[there])
@@ -519,6 +525,8 @@ class Index:
         """Return the vectors of rows, (n, d)."""
         if self._all is not None:
             return self._all[rows]
+        if len(self._parts) == 1:
+            return self._parts[0].vectors[rows]
         stored = np.empty((len(rows), self.dimensions), np.float16)
         part_of = np.searchsorted(self._starts, rows, side="right") - 1
         for number, part in enumerate(self._parts):
@@ -553,7 +561,7 @@ class Index:
             masked = end - start - len(chosen)
             if masked <= most:  # Looking at a few too many is faster than copying all others.
                 near = candidates(part.codes, code, most + masked, self._threads) + start
-                selected.append(np.intersect1d(near, chosen) if masked else near)
+                selected.append(near[np.isin(near, chosen)] if masked else near)
             else:
                 near = candidates(part.codes[:, chosen - start], code, most, self._threads)
                 selected.append(chosen[near])

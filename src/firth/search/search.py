@@ -237,7 +237,7 @@ class Search:
         self.unindexed = plural(index.unindexed, "document") if index.unindexed else ""
         self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         sizes = np.diff(index.corpus.document_bounds)
-        self._filled = np.flatnonzero(sizes)
+        self._has_text, self._filled = sizes > 0, np.flatnonzero(sizes)
         step = 1 if index.is_small else max(len(index) // _SAMPLE, 1)
         self._sample = self._filled[::step]
         self._compared = lru_cache(2)(lambda query: self._gathered.cosines(self._vector(query)))
@@ -457,7 +457,7 @@ class Search:
         Where all vectors are in memory, these are all that are searched.
         """
         corpus, depth = self.index.corpus, max(_DEPTH, _PER_HIT * pool)
-        among = self._filled if documents is None else np.intersect1d(documents, self._filled)
+        among = self._filled if documents is None else documents[self._has_text[documents]]
         if self.index.is_small:
             return among
         within = None if documents is None else corpus.sentences_of(among)
@@ -472,7 +472,8 @@ class Search:
             if len(owners) >= pool or len(near) < depth:
                 break
             depth *= _GROWTH  # Many of the nearest sentences are of few documents.
-        return np.intersect1d(found, self._filled)
+        found = np.unique(found)
+        return found[self._has_text[found]]
 
     def _near(self, query: str, chosen: Ints) -> tuple[Singles, Singles, Singles]:
         """Return the cosines of a query with some documents (`Gathered.cosines`)."""

@@ -43,6 +43,8 @@ _FOLDED = str.maketrans({"\u0131": "i", "\u03c2": "\u03c3"})
 """Turkish i with and without a dot are one letter, and so are the two small sigmas of Greek."""
 _ASCII = bytes(ord(c.lower()) if c.isascii() and c.isalnum() else 32 for c in map(chr, range(256)))
 """ASCII in lower case, with a blank for everything that is not part of a word."""
+_MARKS = "’“”–—…‘"  # noqa: RUF001
+"""Often the only characters of an English text that are not ASCII. No word has them."""
 _KNOWN_STEMS = 1 << 17
 
 _VOWEL_SIGNS = re.compile("[\u0640\u064b-\u0652\u0670]")
@@ -90,6 +92,8 @@ def words(text: str) -> list[str]:
         >>> words("字が2つ")
         ['字', '字が', 'が', '2', 'つ']
     """
+    for mark in _MARKS if not text.isascii() else "":
+        text = text.replace(mark, " ")
     if text.isascii():  # the same result in a third of the time
         return text.encode().translate(_ASCII).decode().split()
     written = as_written(text)
