@@ -59,7 +59,7 @@ def content_of(file: Path) -> Content:
     values = np.concatenate([np.asarray(part, np.float64) for part in fractions] or [np.zeros(0)])
     signs = np.random.default_rng(13).choice([-1.0, 1.0], (SUMS, len(values)))
     length = max(float(np.linalg.norm(values)), 1e-12)
-    # The last digits of fractions, and so the length of text that has some, depend on the processor.
+    # The last digits of fractions depend on the processor, and so does the length of their text.
     is_exact = file.suffix in (".npy", ".safetensors") or not len(values)
     return {
         "bytes": file.stat().st_size if is_exact else None,

@@ -22,6 +22,7 @@ from firth.run.files import (
     fingerprint_file,
     fingerprint_value,
     is_inside,
+    map_arrays,
     open_mapped,
     read_arrays,
     read_json,
@@ -180,10 +181,27 @@ def test_every_cut_of_a_file_of_arrays_is_damage(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for length in range(0, len(whole), 7):
         path.write_bytes(whole[:length])
-        with pytest.raises(DamagedError, match=r"a\.safetensors"):
-            read_arrays(path)
-    with pytest.raises(InputError, match="no such file"):
-        read_arrays(tmp_path / "absent")
+        for read in (read_arrays, map_arrays):
+            with pytest.raises(DamagedError, match=r"a\.safetensors"):
+                read(path)
+    for read in (read_arrays, map_arrays):
+        with pytest.raises(InputError, match="no such file"):
+            read(tmp_path / "absent")
+
+
+def test_mapped_tensors_are_those_that_are_read(tmp_path: Path) -> None:
+    """Values and shapes are the same, and nobody can write into them; other kinds are named."""
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, {name: array for name, array in ARRAYS.items() if array.dtype != bool})
+    read, mapped = read_arrays(path)[0], map_arrays(path)
+    assert read.keys() == mapped.keys()
+    for name, array in read.items():
+        np.testing.assert_array_equal(mapped[name], array)
+        assert mapped[name].dtype == array.dtype
+        assert not mapped[name].size or not mapped[name].flags.writeable
+    write_arrays(path, ARRAYS)
+    with pytest.raises(InputError, match="has BOOL; expected F16"):
+        map_arrays(path)
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (0, 2)])

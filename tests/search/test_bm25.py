@@ -102,11 +102,12 @@ def test_adding_and_removing_equals_indexing_at_once(
 
 
 def test_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files do not depend on how many stems are sorted at once."""
+    """Files do not depend on how many stems are sorted, or words are kept, at once."""
     texts = ["ship ship storm", "", "captain", "the storm sails", "a ship"] * 3
     files = []
     for block in (1 << 20, 4, 1):
         monkeypatch.setattr(bm25, "_BLOCK", block)
+        monkeypatch.setattr(bm25, "_WORDS", block)
         folder = tmp_path / str(block)
         folder.mkdir()
         write_postings(folder, folder, texts, "porter")

@@ -38,7 +38,14 @@ def test_jaccard_is_symmetric_and_in_range(a: list[str], b: list[str]) -> None:
     assert jaccard(one, one) == 1
 
 
-@given(ANY)
+@given(st.text(alphabet=st.characters(max_codepoint=127)), st.sampled_from("’“”–—…‘"))  # noqa: RUF001
+def test_typographic_marks_change_no_word(text: str, mark: str) -> None:
+    """Text with quotation marks and dashes has the words that its slow reading has."""
+    marked = mark.join(text)
+    assert words(marked) == words(f"{marked} é")[:-1]
+
+
+@given(st.text())
 def test_words_consist_of_letters_marks_and_digits(text: str) -> None:
     """The fast way for ASCII and the pattern agree, and no letter or digit is lost."""
     written = as_written(text)
