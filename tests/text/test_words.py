@@ -42,7 +42,7 @@ def test_jaccard_is_symmetric_and_in_range(a: list[str], b: list[str]) -> None:
 def test_typographic_marks_change_no_word(text: str, mark: str) -> None:
     """Text with quotation marks and dashes has the words that its slow reading has."""
     marked = mark.join(text)
-    assert words(marked) == words(f"{marked} é")[:-1]
+    assert words(marked) == [word.lower() for word in as_written(marked)]
 
 
 @given(st.text())
