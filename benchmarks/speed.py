@@ -8,7 +8,6 @@ MiniLM's size. `--onnx` exports MiniLM, and encodes with onnxruntime and sentenc
 """
 
 import argparse
-import resource
 import shutil
 import subprocess
 import sys
@@ -34,6 +33,9 @@ from firth.search.search import Search
 
 ENCODER, WIDTH, QUERIES, SEED = "all-MiniLM-L6-v2", 384, 100, 13
 SENTENCES = 2_000
+USE = """import sys, firth
+model, texts = firth.load(sys.argv[1]), ("people without work", "Jobs are scarce.")
+model.similarity(*texts), model.search(texts[0]), model.explain(*texts)"""
 COMMAND = "python benchmarks/speed.py DOCUMENTS"
 
 
@@ -190,10 +192,10 @@ def main() -> None:
         work = Path(folder)
         rows = uses(given.documents, work)
         size = sum(path.stat().st_size for path in (work / "run").rglob("*") if path.is_file())
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = cost("-c", USE, str(work / "run"))[1]
         corpus = Corpus.open(work / "run")
         words = f"{names}: {int(corpus.word_counts.sum()):,} words"
-        rows["the model in use"] = [None, round(peak, 1)]
+        rows["the model in use"] = [None, peak]
         rows["size of the run on disk"] = [None, round(size / 2**20, 1)]
         record("speed", ["", "seconds", "MiB"], rows, command=COMMAND, data=words, seed=SEED)
         if given.onnx:

@@ -15,8 +15,9 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
 
-_PLANES_WITH_MARKS = (range(0x20000), range(0xE0000, 0xF0000))
-"""Only the first two planes of Unicode and the fifteenth have combining marks."""
+_WITH_MARKS = (range(0x3400), range(0xA000, 0xAC00), range(0xFB00, 0x17000),
+               range(0x18B00, 0x20000), range(0xE0100, 0xE01F0))  # fmt: skip
+"""Code points among which all combining marks are: the others are Han, Hangul, Tangut, private."""
 _JOINERS = "\u200c\u200d"
 """Zero-width joiners occur inside words of Persian and of Indic scripts."""
 
@@ -25,7 +26,7 @@ _JOINERS = "\u200c\u200d"
 def combining_marks() -> str:
     """Return a character class of all combining marks, which `\\w` does not match."""
     ranges: list[list[int]] = []
-    for code in chain(*_PLANES_WITH_MARKS):
+    for code in chain(*_WITH_MARKS):
         if unicodedata.category(chr(code))[0] == "M":
             if ranges and ranges[-1][1] == code - 1:
                 ranges[-1][1] = code
