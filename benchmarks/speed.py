@@ -33,6 +33,7 @@ from firth.search.search import Search
 
 ENCODER, WIDTH, QUERIES, SEED = "all-MiniLM-L6-v2", 384, 100, 13
 SENTENCES = 2_000
+PLACE = "--encoder", "none", "-q", "--run"
 USE = """import sys, firth
 model, texts = firth.load(sys.argv[1]), ("people without work", "Jobs are scarce.")
 model.similarity(*texts), model.search(texts[0]), model.explain(*texts)"""
@@ -73,7 +74,7 @@ def uses(documents: Sequence[str], work: Path) -> dict[str, list[Cell]]:
     rows: dict[str, list[Cell]] = {
         "import firth": [*cost("-c", "import firth")],
         "firth --help": [*cost("-m", "firth", "--help")],
-        "firth build": [*cost("-m", "firth", "build", *documents, "--run", run, "-q")],
+        "firth build": [*cost("-m", "firth", "build", *documents, *PLACE, run)],
         "firth search": [*cost("-m", "firth", "search", "people without work", "--run", run)],
     }
     model, corpus = firth.load(run), Corpus.open(run)

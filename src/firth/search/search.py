@@ -235,12 +235,15 @@ class Search:
     def __init__(self, run: Run, index: Index) -> None:
         self._run, self.index = run, index
         self.unindexed = plural(index.unindexed, "document") if index.unindexed else ""
-        self._vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
+        self._vector = vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         sizes = np.diff(index.corpus.document_bounds)
         self._has_text, self._filled = sizes > 0, np.flatnonzero(sizes)
         step = 1 if index.is_small else max(len(index) // _SAMPLE, 1)
-        self._sample = self._filled[::step]
-        self._compared = lru_cache(2)(lambda query: self._gathered.cosines(self._vector(query)))
+        self._sample = sample = self._filled[::step]
+        # The documents that give mean and deviation of cosines. Nothing refers to the search, so
+        # that its vectors go when it does.
+        gathered = lru_cache(1)(lambda: index.gather(sample))
+        self._compared = lru_cache(2)(lambda query: gathered().cosines(vector(query)))
         self._is_named = index_encoder(run) is not None
         self.dense_weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
         if len(index) < _FEW * len(self._filled):
@@ -348,11 +351,6 @@ class Search:
             if len(firsts) >= top or len(best.numbers) < pool:
                 return best[np.array([*firsts.values()][:top], np.int64)]
             pool *= _GROWTH
-
-    @cached_property
-    def _gathered(self) -> Gathered:
-        """The documents that give mean and deviation of cosines: all, if they are few."""
-        return self.index.gather(self._sample)
 
     @cached_property
     def _owners(self) -> Ints:
