@@ -25,6 +25,7 @@ def test_bars_hold_all_pairs(data_dir: Path) -> None:
     for bar in bars:
         assert bar.get_y() == tops.get(bar.get_x(), 0.0)
         tops[bar.get_x()] = bar.get_y() + bar.get_height()
+    assert len(tops) == 20, "bins"
 
 
 def test_a_dot_for_each_pair(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from firth.evaluation.files import parse_score
 from firth.run.errors import InputError
 from firth.run.files import write_text
 from firth.run.outputs import claim_output
@@ -107,9 +108,9 @@ def _lines(path: Path) -> list[str]:
 
 def _score(text: str, line: int) -> str:
     try:
-        float(text)
-    except ValueError:
-        raise ValueError(f"line {line}: got the score {text!r:.40}; expected a number") from None
+        parse_score(text)
+    except ValueError as error:
+        raise ValueError(f"line {line}: {error}") from None
     return text
 
 
