@@ -27,13 +27,13 @@ from firth.text.types import Floats, PairScorer, TextPair
 
 SEED, SHARD = 13, 50
 SETS = {
-    "STSb dev": "sts-b:dev",
-    "STS12": "sts12:test",
-    "STSb test": "sts-b:test",
-    "STS13": "sts13:test",
-    "STS14": "sts14:test",
+    "STSb dev": ("sts-b:dev", 200),
+    "STS12": ("sts12:test", 200),
+    "STSb test": ("sts-b:test", 1_379),
+    "STS13": ("sts13:test", 500),
+    "STS14": ("sts14:test", 500),
 }
-"""The first two choose, the others report."""
+"""Sets and their random pairs. The first two choose, the others report."""
 WEIGHT = 0.25
 """Weight of direct contexts beside the scorer, both of deviation 1."""
 _TOKENS, _BATCH = 48, 1_024
@@ -67,12 +67,12 @@ def alike(values: Floats) -> Floats:
     return np.asarray((values - values.mean()) / values.std())
 
 
-def column(name: str, direct: Direct | None, given: argparse.Namespace) -> list[Cell]:
-    """Return the cells of a set."""
+def column(name: str, most: int, direct: Direct | None, given: argparse.Namespace) -> list[Cell]:
+    """Return the cells of a set, of which `most` pairs are scored."""
     data = load_set(name, given.data_dir)
     # The order of `EvaluationSet.sampled`.
     rng = np.random.default_rng(derive_seed(SEED, "reproduce", "pairs"))
-    drawn = rng.permutation(len(data.rows))[: given.pairs]
+    drawn = rng.permutation(len(data.rows))[:most]
     known = scores(direct, name, [data.pairs[row] for row in drawn], given.shards)
     drawn = drawn[: len(known)]
     gold, pairs = data.scores[drawn], [data.pairs[row] for row in drawn]
@@ -111,11 +111,10 @@ def main() -> None:
     parser.add_argument("model", help="folder, GGUF file or hub name; - takes stored scores alone")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--shards", type=Path, default=Path("direct-shards"))
-    parser.add_argument("--pairs", type=int, default=200, help="of each set, at most")
     given = parser.parse_args()
     given.shards.mkdir(parents=True, exist_ok=True)
     direct = None if given.model == "-" else opened(given.model)
-    columns = [column(name, direct, given) for name in SETS.values()]
+    columns = [column(name, most, direct, given) for name, most in SETS.values()]
     rows = {row: list(cells) for row, cells in zip(ROWS, zip(*columns, strict=True), strict=True)}
     record(
         "paper-direct",

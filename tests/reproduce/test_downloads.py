@@ -16,13 +16,19 @@ A, B = "A man plays a guitar.", 'He said "no" to it.'
 NLI = {"gold_label": "entailment", "sentence1": A, "sentence2": B}
 FILES = {
     "stsbenchmark/sts-dev.csv": f"main-news\tMSRpar\t2012test\t0001\t4.500\t{A}\t{B}\n",
-    "STS2012/train/STS.input.MSRpar.txt": f"{A}\t{B}\n{B}\t{A}\n",
-    "STS2012/train/STS.gs.MSRpar.txt": "4.4\n1.0\n",
-    "STS2012/test-gold/STS.input.MSRvid.txt": f"{A}\t{B}\n",
-    "STS2012/test-gold/STS.gs.MSRvid.txt": "2\n",
-    "STS2012/test-gold/STS.input.ALL.txt": f"{A}\t{B}\n",
-    "sts2016/STS2016/STS.input.plagiarism.txt": f"{A}\t{B}\n{B}\t{A}\n",
-    "sts2016/STS2016/STS.gs.plagiarism.txt": "\n3\n",
+    "train/STS.input.MSRpar.txt": f"{A}\t{B}\n{B}\t{A}\n",
+    "train/STS.gs.MSRpar.txt": "4.4\n1.0\n",
+    "test-gold/STS.input.MSRvid.txt": f"{A}\t{B}\n",
+    "test-gold/STS.gs.MSRvid.txt": "2\n",
+    "test-gold/STS.input.ALL.txt": f"{A}\t{B}\n",
+    "sts2016-english-with-gs-v1.0/STS2016.input.plagiarism.txt": f"{A}\t{B}\n{B}\t{A}\n",
+    "sts2016-english-with-gs-v1.0/STS2016.gs.plagiarism.txt": "\n3\n",
+    "test-gs/STS.input.FNWN.txt": f"{A}\t{B}\n",
+    "test-gs/STS.gs.FNWN.txt": "2.5\n",
+    "STS2014/sts-en-test-gs-2014/STS.input.images.txt": f"{A}\t{B}\n",
+    "STS2014/sts-en-test-gs-2014/STS.gs.images.txt": "3.5\n",
+    "test_evaluation_task2a/STS.input.belief.txt": f"{A}\t{B}\n",
+    "test_evaluation_task2a/STS.gs.belief.txt": "1.5\n",
     "SICK/SICK.txt": "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\t"
     f"SemEval_set\n1\t{A}\t{B}\tNEUTRAL\t4.5\tTRIAL\n",
     "STR/sem_text_rel_ranked.csv": 'PairID,Text,Score\nP-1,"One ship.\nTwo ships.",0.5\n',
@@ -54,7 +60,7 @@ def test_each_form_becomes_a_set(downloads: Path, tmp_path: Path) -> None:
     counts = convert_downloads(downloads, tmp_path / "sets")
     assert counts == {
         "AFS": 1, "MNLI": 2, "MRPC": 1, "NLI": 3, "SICK": 1, "SNLI": 1, "STR-2021": 1, "STS12": 3,
-        "STS16": 1, "STSb": 1,
+        "STS13": 1, "STS14": 1, "STS15": 1, "STS16": 1, "STSb": 1,
     }  # fmt: skip
     (row,) = load_set("sts-b:dev", tmp_path / "sets").rows
     assert (row.texts, row.score, row.subset) == ((A, B), 4.5, "news")
@@ -70,7 +76,7 @@ def test_each_form_becomes_a_set(downloads: Path, tmp_path: Path) -> None:
 def test_nothing_is_written_where_a_file_is_wrong(downloads: Path, tmp_path: Path) -> None:
     """All problems are named together, and a set that is there is not replaced."""
     (downloads / "stsbenchmark/sts-dev.csv").write_text("main-news\tx\n")
-    (downloads / "STS2012/train/STS.gs.MSRpar.txt").write_text("much\n1\n")
+    (downloads / "train/STS.gs.MSRpar.txt").write_text("much\n1\n")
     kept = tmp_path / "sets/SICK/pairs.tsv"
     kept.parent.mkdir(parents=True)
     kept.write_text("mine")

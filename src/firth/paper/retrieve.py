@@ -6,13 +6,13 @@ lies on disk in shards of consecutive chunks, which are memory-mapped.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, load_npz, save_npz, vstack
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
 from firth.corpus.corpus import Corpus
 from firth.paper.settings import PaperSettings
@@ -23,7 +23,7 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, Singles
 from firth.text.words import words
 
-RETRIEVE = Stage("paper/retrieve", 2, "torch", "firth paper build")
+RETRIEVE = Stage("paper/retrieve", 3, "torch", "firth paper build")
 BLOCK_CHUNKS = 1_024
 """Chunks that are read at once."""
 SHARD_POSTINGS = 1 << 23
@@ -33,7 +33,6 @@ PRODUCTS_AT_ONCE = 1 << 22
 
 _PARTS = ("buckets", "starts", "chunks", "weights")
 _TABLE, _IDF, _BOUNDS = "index.json", "idf.npy", "chunk_bounds.npy"
-_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 # Chunks
@@ -69,30 +68,16 @@ def chunk_texts(corpus: Corpus, bounds: Ints) -> list[str]:
 
 
 def count_ngrams(texts: Sequence[str], bits: int) -> csr_matrix:
-    """Count the uni- and bigrams of words in each text, hashed: (len(texts), 2 ** bits).
-
-    Column numbers ascend in each row.
-    """
-    known: dict[str, int] = {}
-    rows = [[known.setdefault(word, len(known)) for word in words(text)] for text in texts]
-    hashes = np.array([_hash(word) for word in known], np.uint64)
-    lengths = np.array([len(row) for row in rows], np.int64)
-    flat = hashes[np.array([number for row in rows for number in row], np.int64)]
-    row = np.repeat(np.arange(len(texts)), lengths)
-    inside = row[1:] == row[:-1]
-    twice = (flat[:-1] * _SECOND) ^ (flat[1:] >> np.uint64(1))
-    features = np.concatenate((flat, twice[inside])) * _FIRST >> np.uint64(64 - bits)
-    keys = (np.concatenate((row, row[1:][inside])) << bits) | features.astype(np.int64)
-    distinct, counts = np.unique(keys, return_counts=True)
-    starts = np.searchsorted(distinct, np.arange(len(texts) + 1) << bits)
-    columns = (distinct & ((1 << bits) - 1)).astype(np.int32)
-    shape = (len(texts), 1 << bits)
-    return csr_matrix((counts.astype(np.float32), columns, starts), shape=shape)
+    """Count the uni- and bigrams of words in each text, hashed: (len(texts), 2 ** bits)."""
+    hashed = HashingVectorizer(
+        analyzer=_ngrams, n_features=1 << bits, alternate_sign=False, norm=None, dtype=np.float32
+    )
+    return hashed.transform(texts)
 
 
-def _hash(word: str) -> int:
-    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+def _ngrams(text: str) -> list[str]:
+    found = words(text)
+    return [*found, *map(" ".join, pairwise(found))]
 
 
 def smooth_idf(document_frequency: Ints, n: int) -> Floats:
@@ -104,13 +89,11 @@ def smooth_idf(document_frequency: Ints, n: int) -> Floats:
 def weigh(counts: csr_matrix, idf: Floats) -> csr_matrix:
     """Weigh counts by (1 + ln tf) · idf, and give each row length 1; a row of zeros stays.
 
-    Weights are float64 that is rounded to float32 once, so that no row depends on another.
+    No row depends on another.
     """
-    weights = (1.0 + np.log(counts.data.astype(np.float64))) * idf[counts.indices]
-    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    squares = np.bincount(row, weights * weights, minlength=counts.shape[0])
-    weights /= np.sqrt(squares)[row]
-    return csr_matrix((weights.astype(np.float32), counts.indices, counts.indptr), counts.shape)
+    weights = TfidfTransformer(sublinear_tf=True)
+    weights.idf_ = idf
+    return weights.transform(counts)
 
 
 # The stage
@@ -262,6 +245,8 @@ class ChunkIndex:
         """
         if n < 1:
             raise ValueError(f"n is {n}; it must be 1 at least")
+        if not sentences:
+            return []
         widest = max((shard.postings.shape[1] for shard in self._shards), default=1)
         batch = max(1, PRODUCTS_AT_ONCE // widest)
         queries = weigh(count_ngrams(sentences, self._bits), self._idf)

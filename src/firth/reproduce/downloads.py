@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from firth.evaluation.files import parse_score
 from firth.run.errors import InputError
 from firth.run.files import write_text
 from firth.run.outputs import claim_output
@@ -20,6 +21,11 @@ from firth.run.outputs import claim_output
 COLUMNS = ("sentence1", "sentence2", "score", "subtask", "split")
 Fields = tuple[str, str, str, str, str]
 """The columns of `pairs.tsv`; the score of natural language inference is its label."""
+_FOLDERS = {
+    12: "train|test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_evaluation_task2a",
+    16: "sts2016-english-with-gs-v1.0",
+}  # fmt: skip
+"""Folders of the archives of SemEval by year, which say no year themselves."""
 _SPLITS = {"TRAIN": "train", "TRIAL": "trial", "TEST": "test"}
 
 
@@ -102,16 +108,16 @@ def _lines(path: Path) -> list[str]:
 
 def _score(text: str, line: int) -> str:
     try:
-        float(text)
-    except ValueError:
-        raise ValueError(f"line {line}: got the score {text!r:.40}; expected a number") from None
+        parse_score(text)
+    except ValueError as error:
+        raise ValueError(f"line {line}: {error}") from None
     return text
 
 
 def _semeval(path: Path) -> Iterator[Fields]:
     """Read `STS.input.NAME.txt`, whose scores are in `STS.gs.NAME.txt` beside it."""
-    subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
-    gold = path.with_name(path.name.replace("STS.input.", "STS.gs."))
+    subset = path.stem.partition(".input.")[2]
+    gold = path.with_name(path.name.replace(".input.", ".gs.", 1))
     pairs, scores = ([*_lines(file)] for file in (path, gold))
     while pairs and not pairs[-1].strip():
         pairs.pop()
@@ -187,9 +193,11 @@ def _mrpc(path: Path) -> Iterator[Fields]:
 FORMS = (
     *(
         Form(
-            f"STS{year}", re.compile(rf"(20|STS){year}.*/STS\.input\.(?!ALL)[^/]*\.txt$"), _semeval
+            f"STS{year}",
+            re.compile(rf"((20|STS){year}.*|(^|/)({at}))/STS(2016)?\.input\.(?!ALL)[^/]*\.txt$"),
+            _semeval,
         )
-        for year in range(12, 17)
+        for year, at in _FOLDERS.items()
     ),
     Form("STSb", re.compile(r"(^|/)sts-(train|dev|test)\.csv$"), _sts_benchmark),
     Form("SICK", re.compile(r"(^|/)SICK(_train|_trial|_test_annotated)?\.txt$"), _sick),

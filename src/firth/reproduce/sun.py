@@ -88,8 +88,8 @@ def starts(request: Request) -> dict[str, str]:
     if run is not None and run.has(ENCODER):
         return {OWN_ENCODER: str(run.folder(ENCODER))}
     raise InputError(
-        f"{request.table}: no encoder to fine-tune. Name one: --set "
-        "reproduce.tables.start=[ENCODER], or a run with one"
+        f"{request.table}: no encoder to fine-tune. Give a run with one, or any run and a name: "
+        "--run FOLDER --set reproduce.tables.start=[ENCODER]"
     )
 
 
