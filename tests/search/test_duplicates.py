@@ -17,6 +17,7 @@ from firth.search.calibration import UNMEASURED, Calibration, MatchNull
 from firth.search.clean import read_review, write_cleaned, write_review
 from firth.search.duplicates import duplicates, group_pairs
 from firth.search.evidence import Reader
+from firth.search.index import Index
 from firth.text.near import Kind, Pairs, are_near
 
 Make = Callable[..., Run]
@@ -104,8 +105,6 @@ def test_kinds_and_evidence(make: Make) -> None:
 
 def test_members_match_their_representative(run: Run) -> None:
     """Cosines reach the threshold, by the vectors of the index."""
-    from firth.search.index import Index
-
     index = Index.open(run)
     result = duplicates(run, threshold=0.9)
     assert result.threshold == 0.9
@@ -190,10 +189,20 @@ def test_nothing_is_known_of_sentences_of_one_document(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Similar ones are listed where a threshold is set, and not by default."""
-    within = "The cow ate wheat in the field near a barn. A cow near the barn ate wheat of the field."
+    lines = (
+        "The cow ate wheat in the field near a barn.",
+        "A cow near the barn ate a field of wheat.",
+    )
+    within = "\n\n".join(lines)
     run = make([*documents(), {"id": "within", "text": within}])
     null = MatchNull(tuple(np.linspace(-1.5, -0.9, 200).tolist()), 0.01, 120, 120)
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    less = make([*documents(), {"id": "within", "text": lines[0]}], name="less")
+    one, other = Index.open(run).vectors(np.arange(120, 122))
+    counts = [duplicates(made, threshold=float(one @ other) - 1e-3).notes[-1]
+              for made in (run, less)]  # fmt: skip
+    assert "another document" in counts[0]
+    assert counts[0] == counts[1]
     for options, is_listed in (({"threshold": 0.7}, True), ({"false_share": 0.9}, False)):
         groups = [*(found := duplicates(run, **options)), *found.related]  # type: ignore[arg-type]
         alike = [m for group in groups for m in group.members
