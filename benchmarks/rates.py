@@ -7,12 +7,14 @@ Each half is asked in the other, so that every document is taken out once. A fif
 of the documents of one side comes once more, each text without a fifth of its words; in OneStop as
 articles at the elementary level. Texts that share most pairs of words with another document are
 left out. The null is fitted to the half that is searched, with its copies (taken out), or to both
-lists, where the copies are among the texts that are asked (lists).
+lists, where the copies are among the texts that are asked (lists). Or each document has two copies,
+in OneStop those at both other levels (two versions).
 
 `--answers` asks SciFact, CACM (in the folder retrieval) and titles of a forum. What answers one
 half of the questions is taken out. The rival is the cosine of the best sentence.
 
-Vectors and results stay in `--work`, and are used again. The tables have all that is there.
+Vectors and results stay in `--work`, and are used again. The tables have all that is there. It
+needs what `search.py` does.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +37,7 @@ from firth.plain import encoded
 from firth.run.console import set_quiet
 from firth.run.executor import Local
 from firth.run.settings import TEXT_ALONE
-from firth.search.calibrate import fit_matches
+from firth.search.calibrate import fit_matches, with_versions
 from firth.search.calibration import ANSWERS, UNLIKELY, Calibration, MatchNull
 from firth.search.match import fit_lists
 from firth.search.search import Search
@@ -60,20 +63,17 @@ CONFIRM = {
 }
 """Corpora on which the null was chosen, those that took no part in that, and their languages."""
 Booleans = npt.NDArray[np.bool_]
-ENCODERS = {
-    "text alone": 2_000,
-    "use-multilingual": 2_000,
-    "all-MiniLM-L6-v2": 2_000,
-    "multilingual-e5-small": 1_000,
-}
-"""Encoders, and how many texts each reads."""
-RATES, COPIED = (0.2, 0.1, 0.05, 0.02, 0.01), (0.0, 0.05, 0.2)
+ENCODERS = "text alone", "use-multilingual", "all-MiniLM-L6-v2", "multilingual-e5-small"
+TEXTS, WITH_VERSIONS = 2_000, 1_000
+"""Texts of a corpus, and those of which each has two versions."""
+RATES, COPIED, VERSIONS = (0.2, 0.1, 0.05, 0.02, 0.01), (0.0, 0.05, 0.2), 2.0
 PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 20, 6, 60, 13
 FACTORS = (2, 2, 2, 2, 3)
 """Between a claimed rate and a measured one where it holds."""
 RULES = {
     "taken out": ("firth", "Gumbel of quantiles", "cosine of other corpora", "random pairs"),
     "lists": ("firth",),
+    "two versions": ("firth", "firth without versions"),
 }
 SENTENCES = 20_000
 """Sentences of a collection that is asked, at most; another half of it is left out."""
@@ -85,22 +85,26 @@ FOUND = 20
 
 @dataclass(frozen=True)
 class Sample:
-    """Texts of a corpus: the document of each, and whether it is one of the copies of that."""
+    """Texts of a corpus: the document of each, and of which copy of that it is, from 1, or 0."""
 
     texts: Sequence[str]
     owners: Ints
-    copied: Booleans
+    copied: Ints
     language: str
 
 
-def sample(data: Path, corpus: str, size: int) -> Sample:
-    """Draw texts of a corpus, and copy those of a fifth of the documents of each half."""
+def sample(data: Path, corpus: str, versions: bool) -> Sample:
+    """Draw texts of a corpus, and copy those of every fifth document, or twice those of all.
+
+    Of five documents in a row, two or three are of a half.
+    """
+    size, every, levels = (WITH_VERSIONS, 1, ("int", "ele")) if versions else (TEXTS, 5, ("ele",))
     folder = data / ("languages/corpora" if corpus[3] == "_" else "corpora")
     language, rng = {**CHOOSE, **CONFIRM}[corpus], np.random.default_rng(SEED)
     with gzip.open(folder / f"{corpus}.jsonl.gz", "rt") as lines:
         rows = [json.loads(line) for line in lines]
-    levels = {row["id"]: row["text"] for row in rows} if corpus == "news_onestop" else {}
-    rows = [row for row in rows if not levels or row["id"].endswith("-adv")]
+    others = {row["id"]: row["text"] for row in rows} if corpus == "news_onestop" else {}
+    rows = [row for row in rows if not others or row["id"].endswith("-adv")]
     drawn: list[tuple[str, int]] = []
     chosen: list[dict[str, Any]] = []
     for at in rng.permutation(len(rows)).tolist():
@@ -115,20 +119,15 @@ def sample(data: Path, corpus: str, size: int) -> Sample:
     lost = {*near.left[apart].tolist(), *near.right[apart].tolist()}
     lost |= {other for first, others in table.repeats().items() for other in (first, *others)}
     kept = [row for at, row in enumerate(drawn) if at not in lost][:size]
-    copies: list[tuple[str, int]] = []
-    for number in range(
-        0, len(chosen), 5
-    ):  # Of five documents in a row, two or three are of a half.
-        level = levels.get(chosen[number]["id"].removesuffix("-adv") + "-ele")
-        found = usual(level, language, rng) if level else []
+    copies: list[tuple[str, int, int]] = []
+    for number, (copy, level) in product(range(0, len(chosen), every), enumerate(levels, start=1)):
+        written = others.get(f"{chosen[number]['id'].removesuffix('-adv')}-{level}")
+        found = usual(written, language, rng) if written else []
         found = found or [worse(text, rng) for text, owner in kept if owner == number]
-        copies += [(text, number) for text in found]
-    return Sample(
-        [text for text, _ in kept + copies],
-        np.array([owner for _, owner in kept + copies]),
-        np.arange(len(kept) + len(copies)) >= len(kept),
-        language,
-    )
+        copies += [(text, number, copy) for text in found]
+    every_text = [(text, owner, 0) for text, owner in kept] + copies
+    of = np.array([(owner, copy) for _, owner, copy in every_text])
+    return Sample([text for text, _, _ in every_text], of[:, 0], of[:, 1], language)
 
 
 def usual(text: str, language: str, rng: np.random.Generator) -> list[str]:
@@ -160,36 +159,48 @@ def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
 def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
     """Yield thresholds of each rule and the best of each text, by the way and share of copies."""
     half = texts.owners % 2 ^ texts.owners // 20 % 2
-    every = {0.0: 1, 0.05: 20, 0.2: 5}
-    for copied in COPIED:
-        again = texts.copied & (texts.owners % every[copied] == 0) & (copied > 0)
+    every = {0.0: 1, 0.05: 20, 0.2: 5, 2.0: 1}
+    for copied in COPIED if texts.copied.max() == 1 else (VERSIONS,):
+        again = (texts.copied > 0) & (texts.owners % every[copied] == 0) & (copied > 0)
         for side in (0, 1):
-            held = np.flatnonzero((half == side) & (again | ~texts.copied))
-            asked, right = (np.flatnonzero((half == s) & ~texts.copied) for s in (1 - side, side))
+            held = np.flatnonzero((half == side) & (again | (texts.copied == 0)))
+            asked, right = (
+                np.flatnonzero((half == s) & (texts.copied == 0)) for s in (1 - side, side)
+            )
             left = np.concatenate([asked, np.flatnonzero((half == side) & again)])
             # A copy is a document beside its source.
-            owners = (
-                texts.owners[held] + texts.owners.max() * texts.copied[held] + texts.copied[held]
-            )
-            null = fit_matches(vectors[held], owners, SEED)
-            lists = fit_lists(vectors[left], vectors[right], SEED)
+            owners = texts.owners[held] + (texts.owners.max() + 1) * texts.copied[held]
+            known_owners = with_versions([texts.texts[at] for at in held.tolist()], owners)
+            null = fit_matches(vectors[held], known_owners, SEED)
             best = nearest(vectors[asked], vectors[held])
+            if copied == VERSIONS:
+                plain = thresholds(fit_matches(vectors[held], owners, SEED))
+                rules = {"firth": thresholds(null), "firth without versions": plain}
+                yield {"way": "two versions", "copied": copied, "rules": rules, "best": best}
+                continue
+            lists = fit_lists(vectors[left], vectors[right], SEED)
             across = vectors[held] @ vectors[held].T
             across[owners[:, None] == owners] = -1.0
             highest = across.max(axis=1)
-            false = texts.owners[held][across.argmax(axis=1)] != texts.owners[held]
+            random = np.quantile(across[across > -1], 1 - np.array(RATES)).tolist()
+            across[texts.owners[held][:, None] == texts.owners[held]] = -1.0
+            wrong = across.max(axis=1)
             rules = {
                 "firth": thresholds(null),
                 "Gumbel of quantiles": gumbel(highest),
-                "random pairs": np.quantile(across[across > -1], 1 - np.array(RATES)).tolist(),
+                "random pairs": random,
             }
             shares = []
             if null is not None:
                 known = Calibration(null)
-                for cut in (known.threshold_of_share(highest, 0.05), known.threshold(0.01)):
-                    found = highest >= cut
-                    expected = known.expected_false(highest, cut)
-                    shares.append([expected, int((found & false).sum()), int(found.sum())])
+                # All that are this near are listed (duplicates), or the best alone (match).
+                for cut, all_near in (
+                    (known.threshold_of_share(highest, 0.05, every=True), True),
+                    (known.threshold(0.01), False),
+                ):
+                    expected = known.expected_false(highest, cut, every=all_near)
+                    false = (wrong >= cut) & (all_near | (wrong == highest))
+                    shares.append([expected, int(false.sum()), int((highest >= cut).sum())])
             yield {
                 "way": "taken out",
                 "copied": copied,
@@ -261,7 +272,11 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
         mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
         for encoder in ENCODERS:
-            shares = [measured(pair, "firth") for key, pair in mine.items() if key[1] == encoder]
+            shares = [
+                measured(pair, "firth")
+                for key, pair in mine.items()
+                if key[1] == encoder and key[3] != VERSIONS
+            ]
             if shares:
                 columns = (100 * np.array(shares)).T
                 rows[f"{encoder}, {kind}"] = [spread(column, 1) for column in columns]
@@ -283,10 +298,9 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
                     lists[f"{copied:.0%}, {kind}"].append(
                         spread(100 * sums[:, column] / sums[:, 2])
                     )
-    sizes = ", ".join(f"{name} {size:,} texts" for name, size in ENCODERS.items())
     data = (
-        f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; {sizes}; copies 0, 5, 20 %; "
-        f"{len(results)} pairs of a corpus and an encoder"
+        f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; {', '.join(ENCODERS)}; "
+        f"{TEXTS:,} texts, copies 0, 5, 20 %; {WITH_VERSIONS:,} texts with two versions each"
     )
     for name, heads, table in (
         ("rates", ["measured, %, for", *(f"{rate:.0%}" for rate in RATES)], rows),
@@ -394,16 +408,16 @@ def main() -> None:
         }
         record_answers(asked)
         return
-    for corpus in given.corpus:
-        for encoder in given.encoder:
-            stored = given.work / f"{corpus}-{encoder}.json"
-            if not stored.is_file():
-                texts = sample(given.data_dir, corpus, ENCODERS[encoder])
-                vectors = vectors_of(texts, encoder, stored.with_suffix(".npy"))
-                stored.write_text(json.dumps([*cells(texts, vectors)]))
-    names = [(c, e) for c in (*CHOOSE, *CONFIRM) for e in ENCODERS]
-    files = {name: given.work / f"{'-'.join(name)}.json" for name in names}
-    report({name: json.loads(file.read_text()) for name, file in files.items() if file.is_file()})
+    results: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for corpus, encoder, versions in product((*CHOOSE, *CONFIRM), ENCODERS, (False, True)):
+        stored = given.work / f"{corpus}-{encoder}{'-versions' * versions}.json"
+        if corpus in given.corpus and encoder in given.encoder and not stored.is_file():
+            texts = sample(given.data_dir, corpus, versions)
+            vectors = vectors_of(texts, encoder, stored.with_suffix(".npy"))
+            stored.write_text(json.dumps([*cells(texts, vectors)]))
+        if stored.is_file():
+            results.setdefault((corpus, encoder), []).extend(json.loads(stored.read_text()))
+    report(results)
 
 
 if __name__ == "__main__":

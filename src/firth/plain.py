@@ -48,8 +48,9 @@ def calibrate(
         encoder: Folder, name or address, or anything with `encode`. By default it is chosen as
             `build` does: the best installed one that reads the language, or one that is learned
             from the texts, as with `none`.
-        documents: Document of each text. Texts of one document are not compared: they have much in
-            common. By default each text is one.
+        documents: Document of each text. Texts of one document, or of versions of one, are not
+            compared; versions share rare words, which vectors do not tell. By default each text is
+            one.
         language: ISO 639-1. By default it is recognized.
         seed: Of everything that is drawn.
 
@@ -62,7 +63,7 @@ def calibrate(
         >>> known.threshold(false_match_rate=0.01), known.chance(0.71)  # doctest: +SKIP
         (0.68, 0.006)
     """
-    from firth.search.calibrate import fit_matches
+    from firth.search.calibrate import fit_matches, with_versions
     from firth.search.calibration import Calibration
 
     is_encoded = isinstance(texts, np.ndarray) and texts.dtype.kind == "f"
@@ -79,7 +80,10 @@ def calibrate(
         (vectors,) = encoded([read], encoder, language, seed, Local())
     else:
         vectors = unit(np.asarray(read, np.float64)).astype(np.float32)
-    return Calibration(fit_matches(vectors, _owners(len(read), documents), seed))
+    owners = _owners(len(read), documents)
+    if isinstance(read, list) and documents is not None:
+        owners = with_versions(read, owners)
+    return Calibration(fit_matches(vectors, owners, seed))
 
 
 def match(

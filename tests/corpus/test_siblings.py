@@ -48,6 +48,16 @@ def test_three_rare_words_in_common_make_no_siblings() -> None:
         assert len({*numbers.tolist()}) == groups
 
 
+def test_short_documents_may_need_a_larger_share() -> None:
+    """Pairs share five of fifteen rare words. Half is more; longer documents need no more."""
+    for own, groups in ((5, 40), (60, 20)):
+        texts = [[f"pair{n // 2}-{w}" for w in range(own)] + [f"own{n}-{w}" for w in range(own)]
+                 for n in range(40)]  # fmt: skip
+        assert len({*sibling_groups([sketch(text) for text in texts]).tolist()}) == 20
+        numbers = sibling_groups([sketch(text) for text in texts], 0.5)
+        assert len({*numbers.tolist()}) == groups
+
+
 def test_siblings_of_documents_that_stay_are_never_moved(tmp_path: Path) -> None:
     """Ten are to be held out, and the new documents resemble those that are learned from."""
     run = run_of(tmp_path / "run", held_out_fraction=1e-9)

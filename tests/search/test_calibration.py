@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from shutil import rmtree
@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from tests.search.conftest import build_encoder, documents
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import firth
 from firth.corpus.build import build_corpus
 from firth.encoders.static import ENCODER, write_static
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search import calibrate
-from firth.search.calibrate import build_calibration, fit_matches
+from firth.search.calibrate import build_calibration, fit_matches, with_versions
 from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
 from firth.search.index import INDEX, Index, build_index
 from firth.search.search import Search
@@ -95,6 +96,29 @@ def test_the_best_of_more_texts_is_higher() -> None:
     assert 0.25 < np.mean(best >= null.threshold(0.5, 10_000)) < 0.75
 
 
+def test_versions_of_a_document_move_a_threshold_little() -> None:
+    """Each document three times with a few other words. Without that, every rate is that of copies;
+    where nobody says which texts are versions, it is."""
+    vectors, documents = directions(1_200, 4), np.repeat(np.arange(300), 4)
+    words = [" ".join(f"word{text}-{word}" for word in range(12)) for text in range(1_200)]
+    thrice = np.concatenate([vectors, copies(vectors, 5), copies(vectors, 6)])
+    owners = np.concatenate([documents + 300 * version for version in range(3)])
+    texts = [f"{text} version {version}" for version in range(3) for text in words]
+    once = fitted(vectors, documents)
+    known = with_versions(texts, owners)
+    assert len(np.unique(known)) == 300
+    assert fitted(thrice, known).threshold(0.05) == pytest.approx(once.threshold(0.05), abs=0.02)
+    assert fitted(thrice, owners).threshold(0.05) > once.threshold(0.05) + 0.1
+    numbers = {text: number for number, text in enumerate(texts)}
+
+    class Numbered:
+        def encode(self, texts: Sequence[str]) -> Singles:
+            return thrice[[numbers.get(text, len(text)) for text in texts]]
+
+    plain = firth.calibrate(texts, encoder=Numbered(), documents=owners.tolist())
+    assert plain.threshold(0.05) == pytest.approx(once.threshold(0.05), abs=0.02)
+
+
 def test_texts_of_one_document_are_not_compared() -> None:
     """A document that repeats itself changes nothing."""
     vectors = directions(1_000, 7)
@@ -128,6 +152,12 @@ def test_the_expected_share_of_chance_is_that_of_the_list() -> None:
     unknown = np.where(best < calibration.threshold(FLOOR), -1, best)
     assert calibration.threshold_of_share(unknown, 0.05) == cut
     assert calibration.threshold_of_share((new @ vectors.T).max(axis=1), 0.01) > cut
+    # Of all that are near, those of texts with a counterpart are false, too.
+    every = calibration.threshold_of_share(best, 0.05, every=True)
+    assert every > cut
+    assert calibration.expected_false(best, every, every=True) == pytest.approx(
+        len(best) * calibration.chance(every)
+    )
 
 
 def test_nothing_is_said_of_too_little() -> None:
@@ -135,6 +165,9 @@ def test_nothing_is_said_of_too_little() -> None:
     assert fit_matches(directions(19, 1), np.arange(19), 1) is None
     assert fit_matches(directions(500, 1), np.arange(500) % 19, 1) is None
     assert fit_matches(np.tile(directions(1, 1), (50, 1)), np.arange(50), 1) is None
+    assert MatchNull.fit(group_bests(19, 8, 1), 500) is None
+    assert MatchNull.fit(group_bests(20, 8, 1), 500) is not None
+    assert MatchNull.fit(np.tile(group_bests(4, 8, 1), (20, 1)), 500) is None
     nothing = Calibration(None)
     with pytest.raises(InputError, match="Nothing is known"):
         nothing.threshold(0.1)
@@ -187,8 +220,12 @@ def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -
     assert Calibration.current(run) is None
 
 
-def test_the_rates_of_a_run_hold(tmp_path: Path) -> None:
-    """Of sentences that no document has, as many have a match as a rate says, by factors of two."""
+@pytest.mark.parametrize("versions", [1, 3])
+def test_the_rates_of_a_run_hold(tmp_path: Path, versions: int) -> None:
+    """Of sentences that no document has, as many have a match as a rate says, by factors of two.
+
+    Second and third versions of a document lack a word of each sentence.
+    """
     names = ["".join(parts) for parts in product("bdfgklmnprst", "aeiou", "bdgklmnr")]
     rng = np.random.default_rng(12)
 
@@ -200,14 +237,23 @@ def test_the_rates_of_a_run_hold(tmp_path: Path) -> None:
         return {}
 
     run = Run.create(tmp_path / "run", parse_settings({}, "test"))
-    build_corpus(run, [{"id": f"{i}", "text": " ".join(sentences(5))} for i in range(120)])
+    records = []
+    for number in range(120):
+        written = [each.removesuffix(".").split() for each in sentences(5)]
+        for version in range(versions):
+            texts = [" ".join(words[:version] + words[version + bool(version) :])
+                     for words in written]  # fmt: skip
+            # Words that the encoder does not know.
+            lines = [f"In p{number}q{i} {text}." for i, text in enumerate(texts)]
+            records.append({"id": f"{number}-{version}", "text": " ".join(lines)})
+    build_corpus(run, records)
     run.build(ENCODER, fill)
     build_index(run)
     build_calibration(run)
     known, index = Calibration.open(run), Index.open(run)
-    assert len(index) == 600
+    assert len(index) == 600 * versions
     asked = index.encoder.encode(sentences(1_000))
-    best = (asked @ index.vectors(np.arange(600)).T).max(axis=1)
+    best = (asked @ index.vectors(np.arange(len(index))).T).max(axis=1)
     thresholds = [known.threshold(rate) for rate in (0.5, 0.2, 0.1, 0.05, 0.02)]
     assert thresholds == sorted({*thresholds})
     assert thresholds[-1] < 0.99

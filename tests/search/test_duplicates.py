@@ -1,6 +1,7 @@
 """`firth.search.duplicates`: every member matches its representative, with evidence."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from firth.search.calibration import UNMEASURED, Calibration, MatchNull
 from firth.search.clean import read_review, write_cleaned, write_review
 from firth.search.duplicates import duplicates, group_pairs
 from firth.search.evidence import Reader
+from firth.search.index import Index
 from firth.text.near import Kind, Pairs, are_near
 
 Make = Callable[..., Run]
@@ -103,8 +105,6 @@ def test_kinds_and_evidence(make: Make) -> None:
 
 def test_members_match_their_representative(run: Run) -> None:
     """Cosines reach the threshold, by the vectors of the index."""
-    from firth.search.index import Index
-
     index = Index.open(run)
     result = duplicates(run, threshold=0.9)
     assert result.threshold == 0.9
@@ -161,7 +161,7 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert strict.false_share is not None
     assert strict.false_share <= 0.2
     assert any("by chance" in line for line in strict.notes)
-    monkeypatch.setattr(Calibration, "threshold_of_share", lambda *_: 1.01)
+    monkeypatch.setattr(Calibration, "threshold_of_share", lambda *_, **__: 1.01)
     copies = duplicates(run)
     assert any("only copies" in line for line in copies.notes)
     assert "cosine of at least" not in copies.text()
@@ -169,6 +169,45 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert duplicates(run, threshold=0.9).false_share is not None
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(None))
     assert any("Nothing is known" in line for line in duplicates(run).notes)
+
+
+def test_where_hardly_a_sentence_is_similar_a_looser_share_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that the note names lists as many sentences."""
+    null = MatchNull(tuple(np.linspace(-0.9, 0.0, 200).tolist()), 0.05, 120, 120)
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    strict = duplicates(run, false_share=0.001)
+    found = re.search(r"--false-share (\S+) lists (\d+) sentences, from", " ".join(strict.notes))
+    assert found is not None
+    loose = duplicates(run, false_share=float(found[1]))
+    assert f"Of {found[2]} sentences" in " ".join(loose.notes)
+    assert "--false-share" not in " ".join(loose.notes)
+
+
+def test_nothing_is_known_of_sentences_of_one_document(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Similar ones are listed where a threshold is set, and not by default."""
+    lines = (
+        "The cow ate wheat in the field near a barn.",
+        "A cow near the barn ate a field of wheat.",
+    )
+    within = "\n\n".join(lines)
+    run = make([*documents(), {"id": "within", "text": within}])
+    null = MatchNull(tuple(np.linspace(-1.5, -0.9, 200).tolist()), 0.01, 120, 120)
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    less = make([*documents(), {"id": "within", "text": lines[0]}], name="less")
+    one, other = Index.open(run).vectors(np.arange(120, 122))
+    counts = [duplicates(made, threshold=float(one @ other) - 1e-3).notes[-1]
+              for made in (run, less)]  # fmt: skip
+    assert "another document" in counts[0]
+    assert counts[0] == counts[1]
+    for options, is_listed in (({"threshold": 0.7}, True), ({"false_share": 0.9}, False)):
+        groups = [*(found := duplicates(run, **options)), *found.related]  # type: ignore[arg-type]
+        alike = [m for group in groups for m in group.members
+                 if not m.near and m.document == group.representative.document]  # fmt: skip
+        assert bool(alike) == is_listed
 
 
 def test_documents_that_differ_in_what_matters_are_related(make: Make) -> None:

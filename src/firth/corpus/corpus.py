@@ -310,6 +310,10 @@ class Corpus:
         """Return the titles of all documents; "" where there is none."""
         return list(self._column("title"))
 
+    def sketches(self) -> list[bytes]:
+        """Return the sketch of the words of each document (`firth.corpus.siblings`)."""
+        return [*self._column("sketch")]
+
     def document_dates(self) -> list[str]:
         """Return the dates of all documents (ISO 8601); "" where there is none."""
         return list(self._column("date"))

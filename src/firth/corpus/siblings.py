@@ -19,6 +19,8 @@ FEWEST, MOST = 3, 20
 """A word of more documents than one in 20 is not rare, within these limits."""
 SHARED, SHARE = 4, 0.15
 """Rare words that two sketches share, at least; and their share, weighted by idf."""
+COPIED = 0.5
+"""The same share of copies. Captions of surfers have up to 0.47."""
 _MIX = 2654435761
 _ROWS = 4_096
 
@@ -29,8 +31,13 @@ def sketch(words: Iterable[str]) -> bytes:
     return np.array(sorted(hashes)[:SIZE], "<u4").tobytes()
 
 
-def sibling_groups(sketches: Sequence[bytes]) -> Ints:
-    """Return the number of each document's group, (n,); most groups have one document."""
+def sibling_groups(sketches: Sequence[bytes], short: float = SHARE) -> Ints:
+    """Return the number of each document's group, (n,); most groups have one document.
+
+    Args:
+        sketches: Of each document.
+        short: Least share of rare words where a document has fewer words than a sketch holds.
+    """
     n = len(sketches)
     sizes = np.array([len(sketch_bytes) // 4 for sketch_bytes in sketches], np.int64)
     hashes, columns = np.unique(np.frombuffer(b"".join(sketches), "<u4"), return_inverse=True)
@@ -49,7 +56,8 @@ def sibling_groups(sketches: Sequence[bytes]) -> Ints:
         counts = (held[start : start + _ROWS] @ turned).tocoo()
         left, right = both.row.astype(np.int64) + start, both.col.astype(np.int64)
         union = whole[left] + whole[right] - both.data
-        alike = (left < right) & (counts.data >= SHARED) & (both.data >= SHARE * union)
+        least = np.where(np.minimum(sizes[left], sizes[right]) < SIZE, short, SHARE)
+        alike = (left < right) & (counts.data >= SHARED) & (both.data >= least * union)
         firsts.append(left[alike])
         seconds.append(right[alike])
     left, right = np.concatenate(firsts), np.concatenate(seconds)

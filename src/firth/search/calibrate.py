@@ -4,7 +4,7 @@ A question is the title of a document, or its first words. Its document is hidde
 is left was written to answer it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.siblings import COPIED, sibling_groups, sketch
 from firth.encoders.static import ENCODER
 from firth.run.console import progress
 from firth.run.errors import InputError
@@ -24,6 +25,7 @@ from firth.search.calibration import CALIBRATION, FEWEST, NULL, SCORES, MatchNul
 from firth.search.index import INDEX, NAMING, Index, index_encoder
 from firth.search.search import UNITS, Search
 from firth.text.types import Floats, Ints, Singles
+from firth.text.words import words
 
 QUESTIONS, WORDS = 300, 25
 """Questions that are asked, and the most words of each."""
@@ -77,6 +79,22 @@ def fit_matches(
     return MatchNull.fit(best, texts or len(among))
 
 
+def with_versions(texts: Sequence[str], owners: Ints) -> Ints:
+    """Return owners, (n,), by which documents that are versions of one another are one.
+
+    A text of many versions has as many counterparts, and its second best is no chance.
+
+    Args:
+        texts: Texts of all documents.
+        owners: Document of each text, (n,).
+    """
+    names, of = np.unique(owners, return_inverse=True)
+    said: list[set[str]] = [set() for _ in names]
+    for text, document in zip(texts, of.tolist(), strict=True):
+        said[document].update(words(text))
+    return sibling_groups([*map(sketch, said)], COPIED)[of]
+
+
 def build_calibration(run: Run) -> Outcome:
     """Draw what cannot match, and keep how high it scores."""
     inputs = {"corpus": Corpus.open(run, "all").digest}
@@ -91,10 +109,11 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         raise InputError(f"{run.path}: has one sentence; expected two to compare")
     drawn = rng.permutation(corpus.n_documents)
     size = np.cumsum(np.diff(corpus.document_bounds)[drawn])
-    sentences = corpus.sentences_of(np.sort(drawn[size - size[0] <= OTHERS]))
-    usual = corpus.usual_sentences()
-    sentences = np.intersect1d(sentences, usual)
-    owners = corpus.document_of(sentences)
+    documents, usual = np.sort(drawn[size - size[0] <= OTHERS]), corpus.usual_sentences()
+    sentences = np.intersect1d(corpus.sentences_of(documents), usual)
+    sketches = corpus.sketches()
+    versions = sibling_groups([sketches[d] for d in documents.tolist()], COPIED)
+    owners = versions[np.searchsorted(documents, corpus.document_of(sentences))]
     matches = fit_matches(index.vectors(sentences), owners, seed, texts=len(usual))
     with threadpool_limits(1, "blas"):
         answers = _without_answer(Search(run, index), rng)

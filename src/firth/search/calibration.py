@@ -23,7 +23,7 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX
 from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 6)
+CALIBRATION = Stage("calibration", 7)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
@@ -225,9 +225,9 @@ class Calibration:
         return self._known().threshold(false_match_rate, texts)
 
     def expected_false(
-        self, best: npt.ArrayLike, threshold: float, texts: int | None = None
+        self, best: npt.ArrayLike, threshold: float, texts: int | None = None, every: bool = False
     ) -> float:
-        """Return how many of the matches from a threshold on are expected to be chance.
+        """Return how many of the texts with a match from a threshold on have one by chance.
 
         It is the number of texts without a counterpart times their chance. That number follows from
         the texts whose chance is above `FLOOR`, which true matches hardly are (Storey 2002).
@@ -237,27 +237,32 @@ class Calibration:
                 that its chance is above `FLOOR`.
             threshold: Least cosine of a match.
             texts: Number of the others; by default all.
+            every: Whether all that are this near are matches, and not the best alone. So texts with
+                a counterpart have others by chance, too.
         """
         cosines = np.asarray(best, np.float64)
         found = int((cosines >= threshold).sum())
-        return min(self._without(cosines, texts) * self.chance(threshold, texts), float(found))
+        asked = self._asked(cosines, texts, every)
+        return min(asked * self.chance(threshold, texts), float(found))
 
     def threshold_of_share(
-        self, best: npt.ArrayLike, share: float, texts: int | None = None
+        self, best: npt.ArrayLike, share: float, texts: int | None = None, every: bool = False
     ) -> float:
-        """Return the lowest cosine from which on at most a share of the matches is chance.
+        """Return the lowest cosine from which on at most a share of the texts match by chance.
 
         It is 1 where no cosine has so small a share (Benjamini and Hochberg 1995). Arguments are
         those of `expected_false`; `share` is in (0, 1).
         """
         check_rate(share, "expected share of false matches")
         cosines = np.sort(np.asarray(best, np.float64))[::-1]
-        false = self._without(cosines, texts) * self._known().chance(cosines, texts)
+        false = self._asked(cosines, texts, every) * self._known().chance(cosines, texts)
         good = np.flatnonzero(false <= share * np.arange(1, len(cosines) + 1))
         return float(cosines[good[-1]]) if len(good) else 1.0
 
-    def _without(self, cosines: Floats, texts: int | None) -> float:
-        """Return about how many texts have no counterpart."""
+    def _asked(self, cosines: Floats, texts: int | None, every: bool) -> float:
+        """Return how many texts there are, or about how many have no counterpart."""
+        if every:
+            return float(len(cosines))
         unlike = int((self._known().chance(cosines, texts) > FLOOR).sum())
         return min(unlike / (1 - FLOOR), float(len(cosines)))
 
@@ -299,7 +304,7 @@ class Calibration:
         said = (
             f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
             f"this similar; fitted to {self.matches.drawn:,} of them. Rates below "
-            f"{percent(GUESSED / self.matches.drawn)} are guesses."
+            f"{100 * GUESSED / self.matches.drawn:.2g}% are guesses."
         )
         if self.matches.threshold(RATES[-1]) >= 1:
             said += f" {ALIKE}"

@@ -7,7 +7,7 @@ what matters, such as a number, are no matches: they are listed as related.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any, Literal
@@ -18,7 +18,15 @@ from scipy.sparse import csr_matrix
 from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.search.calibration import FLOOR, UNKNOWN, UNMEASURED, Calibration, check_rate, percent
+from firth.search.calibration import (
+    FEWEST,
+    FLOOR,
+    UNKNOWN,
+    UNMEASURED,
+    Calibration,
+    check_rate,
+    percent,
+)
 from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
@@ -32,6 +40,8 @@ MIN_WORDS = 6
 """Shorter sentences are repeated in any large corpus by chance."""
 FALSE_SHARE = 0.05
 """Share of chance that is expected among the similar texts."""
+LOOSER = (0.1, 0.2, 0.5)
+"""Shares that are named where hardly a sentence is similar."""
 SAME_STORY = 0.5
 """Least score of the alignment of similar documents: half of their words are matched, or more."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
@@ -202,7 +212,7 @@ class Duplicates(Sequence[Group]):
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
         of = "sentences with a" if self.unit == "document" else "a"
         if self.threshold < 1:
-            yield f"similar: {of} cosine of at least {self.threshold:.2f}"
+            yield f"similar: {of} cosine of at least {self.threshold:.3g}"
         for line in self.notes:
             yield fill(line, WIDTH)
         yield from _listed(self.groups[:top])
@@ -248,9 +258,10 @@ def duplicates(
         run: All its documents are compared, unless `where` selects some.
         unit: `sentence` or `document`.
         threshold: Least cosine of similar sentences, in (0, 1). By default that from which on
-            `false_share` of the sentences with a similar one are expected to have it by chance
-            (`Calibration.threshold_of_share`); sentences of documents that are aligned match from
-            the rate of `firth.search.documents.RATE` on.
+            `false_share` of the sentences with a similar one in another document are expected to
+            have one by chance (`Calibration.threshold_of_share`). Of those of one document nothing
+            is known, so that they are then no matches. Sentences of documents that are aligned
+            match from the rate of `firth.search.documents.RATE` on.
         false_share: In (0, 1).
         where: Filter of documents (`Corpus.documents_where`).
         index: The run's index, where it is open.
@@ -323,12 +334,14 @@ class _Finder:
             )
         share = None
         if calibration is not None and known:
-            best = _best(similar, owners, chosen)
+            apart = owners[similar.left] != owners[similar.right]
+            best = _best(similar.where(apart), chosen, len(owners))
+            cut = partial(calibration.threshold_of_share, best, texts=len(numbers), every=True)
             if self._threshold is None:
-                least = max(least, calibration.threshold_of_share(best, self._share, len(numbers)))
-                similar = similar.where(similar.scores >= least)
+                floor, least = least, max(least, cut(self._share))
+                similar = similar.where(apart & (similar.scores >= least))
             found = int((best >= least).sum())
-            share = calibration.expected_false(best, least, len(numbers)) / max(found, 1)
+            share = calibration.expected_false(best, least, len(numbers), True) / max(found, 1)
             said = (
                 f"Of {plural(found, 'sentence')} this similar to one of another document, about "
                 f"{percent(share)} are so by chance."
@@ -336,9 +349,18 @@ class _Finder:
             if not found and self._threshold is None:
                 said = (
                     f"No cosine leaves chance at most {self._share:.0%} of the similar sentences, "
-                    "so that only copies are listed. --false-share raises that share, and "
-                    "--threshold sets a cosine."
+                    "so that only copies are listed."
                 )
+            if found < FEWEST and self._threshold is None:
+                said += " --threshold sets a cosine."
+                for looser in LOOSER:
+                    lower = max(floor, cut(looser))
+                    if (count := int((best >= lower).sum())) >= found + FEWEST:
+                        said += (
+                            f" --false-share {looser:g} lists {count:,} sentences, from a cosine "
+                            f"of {lower:.2f} on."
+                        )
+                        break
             self._notes.append(said)
 
         def texts(numbers: Ints) -> list[str]:
@@ -505,12 +527,11 @@ def _near_copies(a: str, b: str) -> bool:
     return are_near(normal_form(a).split(), normal_form(b).split())
 
 
-def _best(pairs: Pairs, owners: Ints, items: Ints) -> Singles:
-    """Return the highest score of each item with one of another document, (items,); or -1."""
-    apart = owners[pairs.left] != owners[pairs.right]
-    best = np.full(len(owners), -1.0, np.float32)
+def _best(pairs: Pairs, items: Ints, n: int) -> Singles:
+    """Return the highest score of each of some of n items, (items,); or -1."""
+    best = np.full(n, -1.0, np.float32)
     for side in (pairs.left, pairs.right):
-        np.maximum.at(best, side[apart], pairs.scores[apart])
+        np.maximum.at(best, side, pairs.scores)
     return best[items]
 
 
