@@ -291,7 +291,7 @@ class Model:
         Raises:
             InputError: The run has no document of such an id; nothing is removed then.
         """
-        from firth.corpus.build import remove_documents
+        from firth.pipeline.stages import remove_documents
 
         with self._said():
             return remove_documents(self.run, checked_texts(ids, "ids"))

@@ -66,8 +66,18 @@ def built(folder: Path, inputs: Inputs, **settings: Any) -> tuple[Corpus, Corpus
 
 
 def contents(run: Run) -> dict[str, list[str]]:
-    """Return id → sentences of all documents."""
+    """Return id → sentences of all documents; a copy has those of the first one."""
     corpus = Corpus.open(run, "all")
     bounds = corpus.document_bounds.tolist()
-    spans = zip(corpus.document_ids(), bounds, bounds[1:], strict=False)
-    return {id: corpus.texts(range(start, end)) for id, start, end in spans}
+    return {
+        known.id: corpus.texts(range(bounds[d], bounds[d + 1]))
+        for d in range(corpus.n_documents)
+        for known in corpus.documents_with_text(d)
+    }
+
+
+def keys_of(run: Run) -> dict[str, int]:
+    """Return id → key of all documents, copies included."""
+    corpus = Corpus.open(run, "all")
+    keys = [*corpus.keys.tolist(), *corpus.copies[:, 0].tolist()]
+    return {corpus.document(d).id: key for d, key in enumerate(keys)}

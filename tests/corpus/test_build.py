@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from firth.corpus import build as module
 from firth.corpus.build import HELD_OUT, add_documents, build_corpus, part_of, remove_documents
 from firth.corpus.corpus import Corpus
-from firth.corpus.store import FILE
+from firth.corpus.store import FILE, damage
 from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.run.run import Run
 from firth.text.sentences import split_paragraphs
 
-from .conftest import built, contents, json_lines, run_of
+from .conftest import built, contents, json_lines, keys_of, run_of
 
 
 def records(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
@@ -59,8 +59,7 @@ def test_the_store_follows_its_inputs(
         assert contents(run) == contents(new)
         assert summary.documents == expected.documents == expected.added
         assert (summary.sentences, summary.words) == (expected.sentences, expected.words)
-        corpus = Corpus.open(run, "all")
-        now = dict(zip(corpus.document_ids(), corpus.keys.tolist(), strict=True))
+        now = keys_of(run)
         kept = {id for id in now if before.get(id) == (now[id], text(state[id]))}
         unchanged = {id for id in now if id in before and before[id][1] == text(state[id])}
         assert kept == unchanged
@@ -142,30 +141,63 @@ def test_the_content_does_not_depend_on_the_executor(
     assert (one.path / "skipped.jsonl").read_bytes() == (two.path / "skipped.jsonl").read_bytes()
 
 
-# --- Duplicates and ids ------------------------------------------------------------------------
+# --- Copies and ids ----------------------------------------------------------------------------
 
 
-def test_duplicates_are_left_out_and_named(tmp_path: Path) -> None:
-    """Texts with the same words in order, whatever their case and punctuation; the first stays."""
-    rows = records(("a", "The cat sat."), ("b", "the  CAT, sat"), ("c", "A dog sat."))
-    corpus, summary = built(tmp_path / "run", write(tmp_path / "a.jsonl", rows))
+def test_documents_with_the_same_words_share_a_text(tmp_path: Path) -> None:
+    """Whatever its case and punctuation: models see it once, and each keeps what is known of it."""
+    rows = [
+        {"id": "a", "text": "The cat sat.", "section": "x"},
+        {"id": "b", "text": "the  CAT, sat", "section": "y", "title": "The seat"},
+        {"id": "c", "text": "A dog sat.", "section": "x"},
+    ]
+    path = write(tmp_path / "a.jsonl", rows)
+    corpus, summary = built(tmp_path / "run", path, fields=("section",))
     assert corpus.document_ids() == ["a", "c"]
-    assert (summary.duplicates, summary.skipped) == (1, {})
+    assert [corpus.texts([i]) for i in range(len(corpus))] == [["The cat sat."], ["A dog sat."]]
+    assert (summary.documents, summary.copies, summary.sentences, summary.words) == (3, 1, 2, 6)
+    assert "3 (3 added), 1 of them with the text of another, 2 sentences" in summary.text()
+    assert (summary.skipped, summary.noted) == ({}, {})
+    copy = corpus.documents_with_text(0)[1]
+    assert (copy.id, copy.title, copy.line) == ("b", "The seat", 2)
+    assert (corpus.number_of("b"), corpus.number_of("d")) == (0, None)
+    assert corpus.documents_where("section = y").tolist() == [0]
+    assert [each.id for each in corpus.documents_with_text(0, "section = y")] == ["b"]
+    alone, _ = built(tmp_path / "alone", write(path, [rows[0], rows[2]]), fields=("section",))
+    assert alone.digest != corpus.digest
+    learned = [Corpus.open(each.path, "learn").digest for each in (alone, corpus)]
+    assert learned[0] == learned[1]
+
+
+def test_a_copy_takes_the_place_of_the_first_one(tmp_path: Path) -> None:
+    """Where that is removed or replaced, without a build; in its part, known to the same models."""
+    rows = [(f"{c}{n}", f"{text(n)}{'!' * (c == 'b')}") for n in range(40) for c in "ab"]
+    run = run_of(tmp_path / "run", held_out_fraction=0.2)
+    build_corpus(run, [write(tmp_path / "a.jsonl", records(*rows))])
+    learn, held_out = parts(run)
+    assert all(id[0] == "a" for id in learn | held_out)
+    assert held_out
+    least = run_of(tmp_path / "least", held_out_fraction=1e-6)
+    build_corpus(least, records(*rows))
+    assert len(parts(least)[1]) == 5  # one in eight texts
+    remove_documents(run, sorted(held_out))
+    add_documents(run, records(*((id, f"Now {id} has other words.") for id in learn)))
+    now = parts(run)
+    assert {id.replace("a", "b") for id in held_out} == now[1]
+    assert {id.replace("a", "b") for id in learn} | learn == now[0]
+    assert damage(run.path / FILE) == []
+
+
+def test_a_document_that_is_given_twice_is_one(tmp_path: Path) -> None:
+    """With its id and words."""
+    rows = records(("a", "The cat sat."), ("b", "It rained."), ("a", "The cat sat."))
+    corpus, summary = built(tmp_path / "run", write(tmp_path / "a.jsonl", rows))
+    assert corpus.document_ids() == ["a", "b"]
+    assert (summary.noted, summary.skipped, summary.copies) == ({"duplicate": 1}, {}, 0)
     (line,) = (tmp_path / "run" / "skipped.jsonl").read_text().splitlines()
     said = json.loads(line)
-    assert (said["source"], said["line"], said["reason"]) == ("a.jsonl", 2, "duplicate")
-    assert "'b' has the words of 'a'" in said["detail"]
-
-
-def test_the_next_build_finds_the_equal_of_a_document_that_was_removed(tmp_path: Path) -> None:
-    """Though no file has changed; the removed one stays removed."""
-    path = write(tmp_path / "a.jsonl", records(("a", "The cat sat."), ("b", "The cat sat!")))
-    run = run_of(tmp_path / "run")
-    build_corpus(run, [path])
-    add_documents(run, records(("c", "It rained.")))
-    remove_documents(run, ["a"])
-    build_corpus(run, [path])
-    assert contents(run) == {"b": ["The cat sat!"], "c": ["It rained."]}
+    assert (said["source"], said["line"], said["reason"]) == ("a.jsonl", 3, "duplicate")
+    assert "'a' is there already" in said["detail"]
 
 
 def test_two_texts_of_one_id_both_stay(tmp_path: Path) -> None:
@@ -175,7 +207,7 @@ def test_two_texts_of_one_id_both_stay(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run")
     summary = build_corpus(run, path)
     assert contents(run) == {"a": ["The cat sat."], "a.jsonl:2": ["A dog sat."]}
-    assert (summary.noted, summary.duplicates) == ({"repeated id": 1}, 1)
+    assert summary.noted == {"repeated id": 1, "duplicate": 1}
     keys = Corpus.open(run).keys.tolist()
     write(path, [*rows, *records(("new", "It rained."))])
     summary = build_corpus(run, path)
@@ -220,11 +252,12 @@ def test_builds_keep_what_was_added_and_what_was_removed(tmp_path: Path) -> None
     assert "(unchanged)" in build_corpus(run, path).text()
     write(path, records(("a", text(1)), ("b", text(2)), ("y", text(5)), ("z", text(4))))
     summary = build_corpus(run, path)
-    assert sorted(contents(run)) == ["a", "y", "z"]  # z has the words of x
+    assert sorted(contents(run)) == ["a", "x", "y", "z"]  # z has the words of x
+    assert keys_of(run)["x"] < keys_of(run)["z"]
     assert summary.skipped == {"removed earlier": 1}
     write(path, records(("a", text(1))))
     build_corpus(run, path)
-    assert sorted(contents(run)) == ["a"]  # y was in the inputs since
+    assert sorted(contents(run)) == ["a", "x"]  # y was in the inputs since
     add_documents(run, records(("b", text(2))))
     write(path, records(("a", text(1)), ("b", text(8))))
     build_corpus(run, path)
@@ -243,7 +276,7 @@ def test_a_build_undoes_what_add_changed_of_its_inputs(tmp_path: Path) -> None:
     assert contents(run) == digest
 
 
-def test_added_duplicates_are_left_out_unless_the_other_one_goes(tmp_path: Path) -> None:
+def test_added_documents_may_be_copies(tmp_path: Path) -> None:
     """Whatever their order: the same call again changes nothing."""
     run = run_of(tmp_path / "run")
     build_corpus(run, records(("a", "The cat sat."), ("b", "A dog sat.")))
@@ -251,10 +284,11 @@ def test_added_duplicates_are_left_out_unless_the_other_one_goes(tmp_path: Path)
     for _ in range(2):
         summary = add_documents(run, rows)
         expected = {"a": ["It rained."], "b": ["A dog sat."], "c": ["The cat sat!"]}
-        assert contents(run) == expected
-        assert summary.duplicates == 1
+        assert contents(run) == {**expected, "d": ["A dog sat."]}
+        assert summary.copies == 1
+    assert "(unchanged)" in summary.text()
     add_documents(run, records(("c", "a dog sat")))
-    assert contents(run) == {"a": ["It rained."], "b": ["A dog sat."]}
+    assert contents(run) == {"a": ["It rained."], **{id: ["A dog sat."] for id in "bcd"}}
 
 
 # --- Errors ------------------------------------------------------------------------------------
@@ -340,12 +374,12 @@ def test_what_was_lost_is_said_and_listed(
         assert "left out: texts/gone.txt: not a regular file" in said
         assert "skipped: 2 records (skipped.jsonl" in said
         assert "not a date of ISO 8601: 1 record" in said
-        assert "1 document with the words of another one" in said
+        assert "1 of them with the text of another" in summary.text()
         assert summary.skipped == {"missing field": 1, "not a regular file": 1}
         assert summary.noted == {"not a date of ISO 8601": 1}
     listed = [json.loads(line) for line in (run.path / "skipped.jsonl").read_text().splitlines()]
     assert [(p["source"], p["line"]) for p in listed] == [
-        ("texts/gone.txt", 0), ("texts/a.jsonl", 1), ("texts/a.jsonl", 2), ("texts/a.jsonl", 3),
+        ("texts/gone.txt", 0), ("texts/a.jsonl", 1), ("texts/a.jsonl", 2),
     ]  # fmt: skip
     build_corpus(run, [text(5)])
     assert not (run.path / "skipped.jsonl").exists()

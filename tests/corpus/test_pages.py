@@ -17,7 +17,7 @@ from firth.corpus.read import find_inputs
 from firth.run import limits
 from firth.run.errors import InputError, MissingExtraError
 
-from .conftest import packed, read
+from .conftest import built, packed, read
 
 PAGE = """<html><head><title>The  harbour</title><script>var evil = 1;</script></head><body>
 <a href="#main">Skip to main content</a><header>The site</header><button>Dark</button>
@@ -178,12 +178,21 @@ def test_broken_html_is_read(pieces: list[str]) -> None:
 
 
 def test_a_page_of_pdf_is_a_paragraph(tmp_path: Path) -> None:
-    """Its lines are joined, and words divided at their ends."""
+    """Its lines are joined, and words divided at their ends; pages without a word count."""
     path = tmp_path / "a.pdf"
-    path.write_bytes(pdf(["The ship reached the har-", "bour in the", "evening."], ["It rained."]))
+    first = ["The ship reached the har-", "bour in the", "evening. No sail was seen."]
+    path.write_bytes(pdf([], first, [], ["..."], ["It rained."], []))
     (document,), problems = read(path)
-    assert document.text == "The ship reached the harbour in the evening.\n\nIt rained."
+    said = "The ship reached the harbour in the evening. No sail was seen."
+    assert document.text == f"{said}\n\nIt rained."
+    assert document.pages == (2, 5)
     assert problems == []
+    (tmp_path / "b.txt").write_text("A text. It has no pages.")
+    corpus, _ = built(tmp_path / "run", [path, tmp_path / "b.txt"])
+    assert [corpus.page(number) for number in range(len(corpus))] == [2, 2, 5, 0, 0]
+    assert corpus.paragraph_bounds.tolist() == [0, 0, 2, 2, 2, 3, 5]
+    assert corpus.paragraph_of(range(5)).tolist() == [1, 1, 4, 5, 5]
+    assert not corpus.headings.any()
 
 
 @pytest.mark.parametrize(

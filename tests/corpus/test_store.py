@@ -138,9 +138,12 @@ def test_files_that_firth_did_not_write_are_refused(tmp_path: Path) -> None:
         Corpus.open(run)
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_store_of_an_earlier_version_keeps_its_documents(tmp_path: Path, version: int) -> None:
-    """A reader names the command that brings it to this version, with equal rows and tables."""
+    """A reader names the command that brings it to this version, with equal rows and tables.
+
+    The next build reads the inputs again: they may have copies and pages.
+    """
     run = run_of(tmp_path / "run")
     build_corpus(run, [{"text": "One is here."}, {"id": "gone", "text": "It goes."}, {"text": ""}])
     add_documents(run, [{"id": "added", "text": "Two came later. It stays."}])
@@ -148,7 +151,7 @@ def test_a_store_of_an_earlier_version_keeps_its_documents(tmp_path: Path, versi
     before = rows_of(run)
     assert all(before.values()), "the premise: every table has rows"
     with closing(sqlite3.connect(run.path / FILE)) as store:
-        for table in (*before, "incoming"):
+        for table in (*before, "incoming") if version < 3 else ():
             store.execute(f"ALTER TABLE {table} DROP COLUMN seal")
         for table in ("documents", "incoming") if version == 1 else ():
             store.execute(f"ALTER TABLE {table} DROP COLUMN sketch")
@@ -157,13 +160,14 @@ def test_a_store_of_an_earlier_version_keeps_its_documents(tmp_path: Path, versi
         Corpus.open(run)
     with Store(run.path / FILE):
         pass
+    before["meta"] = [row for row in before["meta"] if row[0] != "request"]
     assert rows_of(run) == before
     assert damage(run.path / FILE) == []
     build_corpus(run, ["One is here.", "Three is new."])
     assert len(Corpus.open(run, "all").document_ids()) == 3
 
 
-def rows_of(run: Run) -> dict[str, list[object]]:
+def rows_of(run: Run) -> dict[str, list[tuple[object, ...]]]:
     """Return the rows of each table that has some in a finished store."""
     with closing(sqlite3.connect(run.path / FILE)) as store:
         tables = ("meta", "documents", "texts", "removed", "problems")

@@ -1,6 +1,7 @@
 """`firth.search.search`: hits are ranked by what is asked, filtered first, and claim nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -285,6 +286,60 @@ def test_equal_sentences_are_one_hit(make: Make) -> None:
     assert [hit.text for hit in hits].count(line) == 1
     assert len(hits) == len({hit.text for hit in hits}) == 5
     assert len(search.search("the harbour is closed on Sundays", top=5, unit="document")) == 5
+
+
+def test_documents_with_one_text_are_all_found_and_shown_once(make: Make) -> None:
+    """A hit has the id and title that the filter, or the query, asks for, and names the others."""
+    said = "A vessel came into the harbour at dawn. Nobody saw its captain."
+    one = make([
+        {"id": "a", "title": "Morning", "section": "news", "text": said},
+        *({"id": f"o{n}", "text": f"Field {n} has wheat.", "section": "farm"} for n in range(9)),
+        {"id": "b", "title": "The qwert arrives", "section": "sea", "text": said.upper()},
+        {"id": "c", "title": "Morning", "section": "news", "text": said},
+    ])  # fmt: skip
+    search = Search.open(one)
+    hits = search.search("vessel in the harbour", top=3)
+    assert [hit.text for hit in hits].count(said.split(". ")[0] + ".") == 1
+    assert (hits[0].document, hits[0].also) == ("a", ("b", "c"))
+    assert hits[0].place == "Morning; also in b, c"
+    assert hits.as_dict()["hits"][0]["also"] == ("b", "c")
+    (whole,) = search.search("vessel in the harbour", unit="document", where="section = sea")
+    assert (whole.document, whole.title, whole.also) == ("b", "The qwert arrives", ())
+    (named,) = (hit for hit in search.search("the qwert arrives") if hit.sentence == 0)
+    assert (named.document, named.text, named.also) == ("b", "The qwert arrives", ("a", "c"))
+    of_a, of_both = map(search.index.bm25.title_shares, ("morning news", "morning news arrives"))
+    assert of_a.max() == pytest.approx(1)
+    assert of_both.max() == pytest.approx(0.44, abs=0.01)  # two of three words, and two of three
+    unlike = search.search("the qwert arrives", where="section = news")
+    assert [(hit.document, hit.also) for hit in unlike if hit.sentence == 0] == []
+    assert len(search.index.corpus.copies) == 2 == 12 - search.index.corpus.n_documents
+    assert search.unindexed == ""
+    assert replace(hits[0], also=(*"bcdef",), page=7).place == (
+        "Morning, page 7; also in b, c, d, and 2 more"
+    )
+
+
+def test_copies_come_and_go_as_documents_do(make: Make) -> None:
+    """What is added is found by its title; the next copy takes the place of what is removed."""
+    said = "A vessel came into the harbour. Nobody saw its captain."
+    run = make([{"id": "a", "text": said}, {"id": "o", "text": "The field has wheat."}])
+    search = Search.open(run)
+    add_documents(run, [{"id": "b", "title": "The qwert", "text": f"{said} "}])
+    assert search.renewed().unindexed == "1 document"
+    build_added(run)
+    search = search.renewed()
+    assert (search.search("the qwert")[0].document, search.unindexed) == ("b", "")
+    remove_documents(run, ["a"])
+    assert search.renewed().unindexed == "1 document"
+    build_added(run)
+    search = search.renewed()
+    assert [(hit.document, hit.also) for hit in search.search("vessel harbour")] == [("b", ())] * 2
+    own = make([{"id": "o", "text": "The field has wheat."}, {"id": "b", "text": said}], name="own")
+    texts = [search.index.corpus.texts(range(3)), Search.open(own).index.corpus.texts(range(3))]
+    assert texts[0] == texts[1]
+    np.testing.assert_array_equal(
+        search.index.vectors(range(3)), Search.open(own).index.vectors(range(3))
+    )
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.corpus.conftest import contents
+from tests.corpus.conftest import contents, keys_of
 from tests.search.conftest import build_encoder
 
 from firth.corpus.build import add_documents, build_corpus, remove_documents
@@ -19,15 +19,18 @@ from firth.search.index import build_added, build_index
 from firth.search.search import MODES, UNITS, Mode, Search, Unit
 
 IDS = "abcdef"
-SOME = st.dictionaries(st.sampled_from(IDS), st.integers(0, 2), min_size=1)
+SHARED = 2
+"""The version of which three documents have the same text."""
+SOME = st.dictionaries(st.sampled_from(IDS), st.integers(0, SHARED), min_size=1)
 """Id → version of its text."""
 
 
 def record(id: str, version: int) -> dict[str, str]:
-    """Return a document like no other: its first sentence names id and version."""
+    """Return a document: title and date name id and version, and so does the text, but `SHARED`."""
     year = 2000 + 5 * IDS.index(id) + version
-    text = f"The ship {id}{version} left. A captain stayed in harbor {ord(id) * 7 + version}."
-    return {"id": id, "date": f"{year}-01-01", "text": text}
+    name = id if version < SHARED else "adadad"[IDS.index(id)]
+    text = f"The ship {name}{version} left. A captain stayed in harbor {ord(name) * 7 + version}."
+    return {"id": id, "title": f"Diary of {id}{id}{version}", "date": f"{year}-01-01", "text": text}
 
 
 class Documents(RuleBasedStateMachine):
@@ -79,28 +82,28 @@ class Documents(RuleBasedStateMachine):
         """What is removed stays so; one document is left."""
         id = data.draw(st.sampled_from(sorted(self.versions)))
         remove_documents(self.run, [id])
+        build_added(self.run)
         del self.versions[id]
         self.added.discard(id)
         self.removed.add(id)
 
     @invariant()
     def holds_the_documents(self) -> None:
-        """No other document is there, and a key never gets another document."""
+        """No other document is there, a text once, and a key never gets another document."""
         if not self.versions:
             return
         found = contents(self.run)
         assert {id: " ".join(found[id]) for id in found} == {
             id: record(id, version)["text"] for id, version in self.versions.items()
         }
-        corpus = Corpus.open(self.run, "all")
-        ids = corpus.document_ids()
-        for key, id in zip(corpus.keys.tolist(), ids, strict=True):
+        assert Corpus.open(self.run, "all").n_documents == len({*map(tuple, found.values())})
+        for id, key in keys_of(self.run).items():
             assert self.keys.setdefault(key, (id, found[id][0])) == (id, found[id][0])
 
     @precondition(lambda self: self.versions)
     @rule(year=st.integers(2000, 2027), mode=st.sampled_from(MODES), unit=st.sampled_from(UNITS))
     def search(self, year: int, mode: Mode, unit: Unit) -> None:
-        """Every document that the filter selects is found, and no other one."""
+        """Every document that the filter selects is found, and no other one; a text once."""
         dates = {id: record(id, version)["date"] for id, version in self.versions.items()}
         expected = {id for id, date in dates.items() if date >= str(year)}
         if not expected:
@@ -108,8 +111,21 @@ class Documents(RuleBasedStateMachine):
         hits = Search.open(self.run).search(
             "a ship and a captain", top=50, mode=mode, unit=unit, where=f"date >= {year}"
         )
-        assert {hit.document for hit in hits} == expected
-        assert {(hit.document, hit.date) for hit in hits} == {(id, dates[id]) for id in expected}
+        assert {id for hit in hits for id in (hit.document, *hit.also)} == expected
+        assert all(hit.date == dates[hit.document] for hit in hits)
+        assert len({hit.text for hit in hits}) == len(hits)
+
+    @precondition(lambda self: self.versions)
+    @rule(data=st.data(), unit=st.sampled_from(UNITS))
+    def search_a_title(self, data: st.DataObject, unit: Unit) -> None:
+        """A title finds its document, though another one has the same text."""
+        id = data.draw(st.sampled_from(sorted(self.versions)))
+        title = record(id, self.versions[id])["title"]
+        hits = Search.open(self.run).search(title, top=50, unit=unit)
+        found = {hit.document: hit.title for hit in hits}
+        assert found[id] == title
+        named = [(hit.document, hit.text) for hit in hits if hit.sentence == 0]
+        assert unit == "document" or (id, title) in named
 
 
 Documents.TestCase.settings = settings(max_examples=15, stateful_step_count=10, deadline=None)

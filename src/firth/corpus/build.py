@@ -18,7 +18,7 @@ from firth.corpus.document import HARMLESS, Document, Item, Problem, Reason
 from firth.corpus.read import Given, Inputs, find_inputs, read_given
 from firth.corpus.readers import read_source
 from firth.corpus.siblings import sibling_groups, sketch
-from firth.corpus.store import FILE, HEADING, Store, Stored, missing_corpus
+from firth.corpus.store import FILE, HEADING, PAGE, Store, Stored, missing_corpus
 from firth.run.console import Progress, note, plural
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
@@ -56,7 +56,7 @@ class CorpusSummary:
         documents: Documents in the store, the held-out ones included.
         skipped: Reason → records, files and folders whose text is lost.
         noted: Reason → records that are used without their date or id.
-        duplicates: Documents that were left out, because the words of another one are the same.
+        copies: Documents that have the text of another one: it is learned and indexed once.
     """
 
     documents: int = 0
@@ -65,7 +65,7 @@ class CorpusSummary:
     words: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
     noted: Mapping[str, int] = field(default_factory=dict)
-    duplicates: int = 0
+    copies: int = 0
     added: int = 0
     replaced: int = 0
     removed: int = 0
@@ -75,8 +75,9 @@ class CorpusSummary:
         """Return the counts in a sentence."""
         changes = {"added": self.added, "replaced": self.replaced, "removed": self.removed}
         done = ", ".join(f"{count:,} {name}" for name, count in changes.items() if count)
+        copies = f", {self.copies:,} of them with the text of another" if self.copies else ""
         return (
-            f"Documents: {self.documents:,} ({done or 'unchanged'}), "
+            f"Documents: {self.documents:,} ({done or 'unchanged'}){copies}, "
             f"{plural(self.sentences, 'sentence')}, {plural(self.words, 'word')}; "
             f"{self.held_out:,} held out. Language: {self.language}."
         )
@@ -172,6 +173,9 @@ def split(unsplit: Unsplit) -> Stored:
     ends = np.cumsum([len(paragraph) for paragraph in paragraphs]).astype("<u4")
     headings = [n for n in unsplit.document.headings if n < len(ends)]
     ends[headings] |= HEADING
+    if pages := unsplit.document.pages[: len(ends)]:
+        numbers = np.arange(1, pages[-1] + 1)
+        ends = np.append(np.uint32(0), ends)[np.searchsorted(pages, numbers, "right")] | PAGE
     form = hashlib.blake2b(normal_form(unsplit.document.text).encode(), digest_size=16)
     return Stored(
         document=replace(unsplit.document, text=""),
@@ -189,9 +193,8 @@ def split(unsplit: Unsplit) -> Stored:
 def unsplit(document: Document, language: str) -> Unsplit:
     """Return a document with the digest of all that is stored of it, apart from its place."""
     read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
-    text = json.dumps(
-        [*read, *document.headings, sorted(document.fields.items())], ensure_ascii=False
-    )
+    places = *document.headings, sorted(document.fields.items()), *document.pages
+    text = json.dumps([*read, *places], ensure_ascii=False)
     return Unsplit(document, language, hashlib.blake2b(text.encode(), digest_size=16).digest())
 
 
@@ -255,13 +258,11 @@ class _Call:
             if self._whole:
                 self._check()
                 self._hold_out()
-            elif not store.has_staged and not self._counts[Reason.DUPLICATE]:
+            elif not store.has_staged:
                 raise InputError(f"no document can be added{self._why()}")
             else:
                 self._keep_together(store.staged(new=True))
-            changes, twins = store.finish(whole=self._whole)
-            for twin in twins:
-                self._stage_problem(twin)
+            changes = store.finish(whole=self._whole)
             store.show_problems(whole=self._whole)
             if self._whole:
                 corpus = self._settings
@@ -331,11 +332,11 @@ class _Call:
 
         if self._whole and store.is_removed(document.id):
             return left_out(Reason.REMOVED, "was removed; firth add brings it back")
-        if (other := store.staged_id(item.form)) is not None:
-            return left_out(Reason.DUPLICATE, f"has the words of {other!r}")
-        if store.is_staged(document.id):
+        if (staged := store.staged_form(document.id)) is not None:
+            if staged == item.form:
+                return left_out(Reason.DUPLICATE, "is there already, with the same words")
             free = f"{document.source}:{document.line}"
-            while store.is_staged(free):
+            while store.staged_form(free) is not None:
                 free += "'"
             left_out(Reason.REPEATED_ID, f"is another document, this one becomes {free!r}")
             whole = split(item) if isinstance(item, Unsplit) else item
@@ -374,7 +375,8 @@ class _Call:
         if is_new_split:
             for id in store.staged(new=False):
                 store.set_part(id, part_of(id, self._seed, fraction))
-        movable = store.staged(new=not is_new_split)
+        firsts = {id for _, id, _ in store.sketches(whole=True)}
+        movable = [id for id in store.staged(new=not is_new_split) if id in firsts]
         siblings = self._keep_together(movable)
         held_out, count = store.count_staged()
         if count < _FEWEST:
@@ -427,12 +429,11 @@ class _Call:
         return f" (skipped: {reasons}){listed}" if reasons else ""
 
     def _summary(self, added: int = 0, replaced: int = 0, removed: int = 0) -> CorpusSummary:
-        noted = (Reason.BAD_DATE, Reason.REPEATED_ID)
+        noted = (Reason.BAD_DATE, Reason.REPEATED_ID, Reason.DUPLICATE)
         return replace(
             _summary(self._store),
             skipped=self._lost(),
             noted={reason.value: n for reason in noted if (n := self._counts[reason])},
-            duplicates=self._counts[Reason.DUPLICATE],
             added=added,
             replaced=replaced,
             removed=removed,
@@ -440,10 +441,14 @@ class _Call:
 
 
 def _summary(store: Store) -> CorpusSummary:
-    documents, held_out, sentences, words = store.totals()
-    language = store.meta("language", UNKNOWN)
+    documents, copies, held_out, sentences, words = store.totals()
     return CorpusSummary(
-        documents=documents, held_out=held_out, sentences=sentences, words=words, language=language
+        documents=documents,
+        copies=copies,
+        held_out=held_out,
+        sentences=sentences,
+        words=words,
+        language=store.meta("language", UNKNOWN),
     )
 
 
@@ -470,6 +475,3 @@ def _notes(sources: Given, summary: CorpusSummary) -> Iterator[str]:
         yield f"skipped: {plural(count, 'record')} ({SKIPPED} in the run names file and line)"
     for reason, count in summary.noted.items():
         yield f"{reason}: {plural(count, 'record')} (see {SKIPPED})"
-    if summary.duplicates:
-        count = summary.duplicates
-        yield f"duplicates left out: {plural(count, 'document')} with the words of another one"

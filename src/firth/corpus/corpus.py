@@ -17,8 +17,10 @@ import numpy.typing as npt
 
 from firth.corpus.document import Document
 from firth.corpus.store import (
+    COPIED,
     FILE,
     HEADING,
+    PAGE,
     connect,
     damage,
     damaged_document,
@@ -42,6 +44,10 @@ BATCH = 8_192
 _DOCUMENTS, _SENTENCES = 256, 1 << 15
 """Documents whose texts are fetched at once, and their sentences, but for the last document."""
 _FEW_NEIGHBORS = 0.25
+_COPIES = (
+    f"SELECT d.key, f.first FROM ({COPIED}) f JOIN documents d ON d.form = f.form "
+    "WHERE d.key != f.first ORDER BY d.key"
+)
 _CONDITIONS = {"learn": "part = 0", "held-out": "part = 1", "all": "1"}
 
 
@@ -59,6 +65,7 @@ class Context:
 class Corpus:
     """Documents of a run in the order of their keys, as they were when the corpus was opened.
 
+    Of documents with the same words the first has a number, and the others are its copies.
     Memory holds a few bytes for each sentence; texts are fetched by document. Threads may share a
     corpus. Use `Corpus.open`.
 
@@ -67,6 +74,8 @@ class Corpus:
         keys: int64, (n_documents,), ascending: key of each document. Under a key, content never
             changes.
         document_bounds: int64, (n_documents+1,): document d is sentences[bounds[d]:bounds[d+1]].
+        copies: int64, (n, 2): key of each document that has the text of another, and the number of
+            that one. Copies have no number and no sentences of their own.
     """
 
     def __init__(self, path: Path, part: Part) -> None:
@@ -85,7 +94,13 @@ class Corpus:
             if self._version[0] is None:
                 raise missing_corpus(path)
             table = np.fromiter(self._database.execute(query), np.dtype((np.int64, 2)))
+            copies: Ints = np.fromiter(self._database.execute(_COPIES), np.dtype((np.int64, 2)))
+        self._held = len(table), int(table[:, 0].max(initial=0))
+        table = table[~np.isin(table[:, 0], copies[:, 0])]
         self.keys: Ints = np.ascontiguousarray(table[:, 0])
+        copies = copies[np.isin(copies[:, 1], self.keys)]
+        numbers = np.searchsorted(self.keys, copies[:, 1])
+        self.copies: Ints = np.stack([copies[:, 0], numbers], axis=1)
         self.document_bounds: Ints = np.concatenate(([0], np.cumsum(table[:, 1])))
 
     @classmethod
@@ -142,11 +157,12 @@ class Corpus:
         with self._lock, translated_errors(self._store):
             return self._database.execute(query, values).fetchall()
 
-    def _column(self, column: str) -> Iterator[Any]:
+    def _column(self, column: str, of_copies: bool = False) -> Iterator[Any]:
         """Yield a column of the documents in order; documents that came later are ignored."""
         query = f"SELECT key, {column} FROM documents WHERE key BETWEEN ? AND ?"
-        for first in range(0, len(self.keys), BATCH):
-            keys = self.keys[first : first + BATCH].tolist()
+        every = self.copies[:, 0] if of_copies else self.keys
+        for first in range(0, len(every), BATCH):
+            keys = every[first : first + BATCH].tolist()
             rows = dict(self._ask(query, (keys[0], keys[-1])))
             if not rows.keys() >= set(keys):
                 raise self._changed()
@@ -239,11 +255,24 @@ class Corpus:
 
     @cached_property
     def paragraph_bounds(self) -> Ints:
-        """int64, (n_paragraphs+1,): paragraph p is sentences[bounds[p]:bounds[p+1]]."""
+        """int64, (n_paragraphs+1,): paragraph p is sentences[bounds[p]:bounds[p+1]].
+
+        A page of a PDF without a word is an empty paragraph.
+        """
         blobs = list(self._column("paragraphs"))
-        ends = (np.frombuffer(b"".join(blobs), "<u4") & ~np.uint32(HEADING)).astype(np.int64)
+        ends = (np.frombuffer(b"".join(blobs), "<u4") & ~(HEADING | PAGE)).astype(np.int64)
         counts = np.array([len(blob) // 4 for blob in blobs], np.int64)
         return np.concatenate(([0], ends + np.repeat(self.document_bounds[:-1], counts)))
+
+    def page(self, sentence: int) -> int:
+        """Return the page of a sentence in its PDF, from 1; 0 where its document is none."""
+        key = int(self.keys[self.document_of(sentence)])
+        (blob,) = self._ask("SELECT paragraphs FROM documents WHERE key = ?", (key,))[0]
+        ends = np.frombuffer(blob, "<u4")
+        if not len(ends) or not ends[0] & PAGE:
+            return 0
+        place = sentence - int(self.document_bounds[self.document_of(sentence)])
+        return int(np.searchsorted(ends & ~PAGE, place, side="right")) + 1
 
     @cached_property
     def headings(self) -> npt.NDArray[np.bool_]:
@@ -319,34 +348,51 @@ class Corpus:
         return list(self._column("date"))
 
     def number_of(self, id: str) -> int | None:
-        """Return the number of the document with an id; None where there is none."""
-        for (key,) in self._ask("SELECT key FROM documents WHERE id = ?", (id,)):
-            d = int(np.searchsorted(self.keys, key))
-            if d < len(self.keys) and self.keys[d] == key:
-                return d
+        """Return the number of the document with an id, or of that with its text, or None."""
+        keys = [key for (key,) in self._ask("SELECT key FROM documents WHERE id = ?", (id,))]
+        for d in self._numbers(keys).tolist():
+            return int(d)
         if not self.is_current():
             raise self._changed()
         return None
 
     def document(self, d: int) -> Document:
-        """Return what is known of document `d`; its text is left empty."""
-        if not 0 <= d < self.n_documents:
+        """Return what is known of document `d`; its text is left empty.
+
+        After all documents come their copies.
+        """
+        if not 0 <= d < self.n_documents + len(self.copies):
             raise IndexError(f"got document {d}, expected 0 to {self.n_documents - 1}")
-        key = int(self.keys[d])
-        if not (rows := self._ask("SELECT * FROM documents WHERE key = ?", (key,))):
+        key = self.keys[d] if d < self.n_documents else self.copies[d - self.n_documents, 0]
+        return self._known("key = ?", [int(key)])[0]
+
+    def documents_with_text(self, d: int, where: str | None = None) -> list[Document]:
+        """Return document `d` and its copies, by key; of these, those that fulfil a filter."""
+        condition, values = ("1", []) if where is None else parse_filter(where, self.fields)
+        condition = f"form = (SELECT form FROM documents WHERE key = ?) AND ({condition})"
+        return self._known(f"{condition} ORDER BY key", [int(self.keys[d]), *values])
+
+    def _known(self, condition: str, values: Sequence[object]) -> list[Document]:
+        """Return what is known of documents, at least one."""
+        if not (rows := self._ask(f"SELECT * FROM documents WHERE {condition}", values)):
             raise self._changed()
-        if not is_sealed(rows[0]):
-            raise damaged_document(self._store, self._id(key))
-        _, id, title, date, source, line, fields = rows[0][:7]
-        return Document(
-            id=id,
-            text="",
-            title=title,
-            date=date,
-            fields=fields_of(fields),
-            source=source,
-            line=line,
-        )
+        known = []
+        for row in rows:
+            if not is_sealed(row):
+                raise damaged_document(self._store, self._id(row[0]))
+            _, id, title, date, source, line, fields = row[:7]
+            known.append(
+                Document(
+                    id=id,
+                    text="",
+                    title=title,
+                    date=date,
+                    fields=fields_of(fields),
+                    source=source,
+                    line=line,
+                )
+            )
+        return known
 
     def source_numbers(self) -> npt.NDArray[np.int32]:
         """Return the number of each document's file, in the order of the files' names."""
@@ -358,23 +404,37 @@ class Corpus:
         return tuple(self._meta("fields", []))
 
     def documents_where(self, condition: str) -> Ints:
-        """Return the documents that fulfil a filter, ascending; see `store.parse_filter`."""
+        """Return the documents that fulfil a filter, or a copy of which does, ascending.
+
+        See `store.parse_filter`.
+        """
         sql, values = parse_filter(condition, self.fields)
         keys = [key for (key,) in self._ask(f"SELECT key FROM documents WHERE {sql}", values)]
         if not self.is_current() and len(self.keys):
             left = f"SELECT count(*) FROM documents WHERE {_CONDITIONS[self.part]} AND key <= ?"
-            if self._ask(left, (int(self.keys[-1]),))[0][0] < len(self.keys):
+            if self._ask(left, (self._held[1],))[0][0] < self._held[0]:
                 raise self._changed()  # What is gone may have fulfilled the filter.
-        return np.flatnonzero(np.isin(self.keys, np.array(keys, np.int64)))
+        return self._numbers(keys)
+
+    def _numbers(self, keys: npt.ArrayLike) -> Ints:
+        """Return the documents that have the texts of keys, ascending."""
+        wanted = np.asarray(keys, np.int64).ravel()
+        copied = self.copies[np.isin(self.copies[:, 0], wanted), 1]
+        return np.union1d(np.flatnonzero(np.isin(self.keys, wanted)), copied)
 
     @cached_property
     def digest(self) -> str:
-        """Fingerprint of the documents and their order, and of which sentences are usual."""
+        """Fingerprint of the documents and their order, and of which sentences are usual.
+
+        Models do not see copies, and the index of all documents has their titles.
+        """
         whole = hashlib.blake2b(
             repr((self.part, self._limits, self.language)).encode(), digest_size=20
         )
         for digest, source in zip(self._column("digest"), self._column("source"), strict=True):
             whole.update(digest + source.encode("utf-8", "surrogateescape") + b"\0")
+        for digest in self._column("digest", of_copies=True) if self.part == "all" else ():
+            whole.update(digest)
         return whole.hexdigest()
 
 

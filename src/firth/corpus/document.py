@@ -76,6 +76,7 @@ class Document:
         line: First line (row of a table) of the record, counted from 1.
         group: Value of the field `corpus.group_by`, or "".
         headings: Which of the paragraphs that have a word are headings, from 0.
+        pages: Of a PDF, the page of each of the paragraphs that have a word, from 1.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Document:
     line: int = 0
     group: str = ""
     headings: tuple[int, ...] = ()
+    pages: tuple[int, ...] = ()
 
 
 Item = Document | Problem

@@ -126,21 +126,23 @@ def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
 
 
 def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
-    """Yield the document in a PDF file, each page as a paragraph.
+    """Yield the document in a PDF file, each page as a paragraph, with the numbers of the pages.
 
     A page that cannot be read is left out, and so is everything from a costly page on.
     """
-    pages: list[str] = []
+    pages: dict[int, str] = {}
     size = 0
     try:
-        for text, flaw, flaw_of_file in _ask("pdf", os.path.abspath(path), os.path.getsize(path)):
+        answers = _ask("pdf", os.path.abspath(path), os.path.getsize(path))
+        for number, (text, flaw, flaw_of_file) in enumerate(answers, 1):
             if flaw_of_file is not None:
                 yield Problem(source, 0, Reason.CORRUPT, flaw_of_file)
                 return
             if flaw is not None:
                 yield Problem(source, 0, Reason.CORRUPT, flaw)
                 continue
-            pages.append(text)
+            if has_word(text):
+                pages[number] = text
             size += len(text)
             if size > limit:
                 detail = f"over {limit:,} bytes (corpus.max_record_bytes)"
@@ -150,8 +152,9 @@ def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
         yield Problem(source, 0, Reason.COSTLY, f"after {len(pages):,} readable pages: {error}")
         if not pages:
             return
-    text = "\n\n".join(pages).replace("\0", " ")
-    yield checked(Document(id=source, text=text, source=source, line=1), limit)
+    text = "\n\n".join(pages.values()).replace("\0", " ")
+    document = Document(id=source, text=text, source=source, line=1, pages=tuple(pages))
+    yield checked(document, limit)
 
 
 def _ask(kind: str, value: str, size: int) -> Iterator[Any]:

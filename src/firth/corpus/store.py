@@ -6,7 +6,8 @@ what they replace. So a call that is killed anywhere leaves the old content or t
 the same call continues from what is staged.
 
 A document has a key. Its content never changes under that key, and a key is never used again:
-a document that is replaced gets another key. Documents are in the order of their keys.
+a document that is replaced gets another key. Documents are in the order of their keys. Of those
+whose texts have one form, the first is read, and the others are *copies* of it.
 
 Each row of each table ends with its seal, a digest of its other values. So a changed bit is found
 by whoever reads the row, and by `damage`, which reads all rows.
@@ -24,6 +25,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from firth.corpus.document import Document, Problem, Reason
 from firth.corpus.siblings import sketch
 from firth.run.console import plural
@@ -31,7 +34,7 @@ from firth.run.errors import DamagedError, FirthError, InputError, MissingStageE
 from firth.text.words import words
 
 FILE = "corpus.db"
-VERSION = 3
+VERSION = 4
 """Version of the schema; a store of an earlier one is brought to it (`_migrate`)."""
 _APPLICATION = 0x66727468
 """It marks a database as firth's."""
@@ -64,10 +67,13 @@ PRAGMA user_version = {VERSION};
 """
 WHOLE = "SELECT d.*, t.* FROM {} d LEFT JOIN texts t ON t.key = d.key"
 """Rows of a table of documents, each followed by the row of its text."""
+COPIED = "SELECT form, part, min(key) AS first FROM documents GROUP BY form HAVING count(*) > 1"
+"""The documents of which there are copies: a query."""
 _ID, _DIGEST, _FORM = map(_SEALED.split(", ").index, ("id", "digest", "form"))
 _LONG = 200
 """Characters of a text that is long."""
-HEADING = 1 << 31
+HEADING, PAGE = np.uint32(1 << 31), np.uint32(1 << 30)
+"""Bits in the end of a paragraph: of a heading, and of a page of a PDF."""
 _LISTED = 1_000
 """Problems of one reason that a call lists; all are counted."""
 
@@ -78,11 +84,11 @@ class Stored:
 
     Attributes:
         digest: Digest of everything that was read, and of how it is split.
-        form: Digest of the text's normal form: documents with equal ones are duplicates.
+        form: Digest of the text's normal form: documents with equal ones are copies.
         text: The sentences, joined by line feeds.
         counts: Words of each sentence, as little-endian uint16.
-        paragraphs: End of each paragraph in sentences, as little-endian uint32; that of a heading
-            has the bit `HEADING`.
+        paragraphs: End of each paragraph in sentences, as little-endian uint32, with the bit
+            `HEADING` or `PAGE`. Each page of a PDF is a paragraph, though it may be empty.
         sketch: Sketch of the words (`firth.corpus.siblings`).
     """
 
@@ -219,21 +225,24 @@ def _connected(path: Path, writes: bool) -> sqlite3.Connection:
 def _migrate(database: sqlite3.Connection) -> None:
     """Bring a store to this version, in one transaction.
 
-    Version 1 had no sketches, version 2 no seals.
+    Version 1 had no sketches, version 2 no seals, version 3 neither copies nor pages of PDF: the
+    next build reads its inputs again.
     """
     database.create_function("sketch_of", 1, lambda text: sketch({*words(text)}))
     run = database.execute
     run("BEGIN IMMEDIATE")
     try:
+        (version,) = run("PRAGMA user_version").fetchone()
         for table in ("documents", "incoming"):
-            if run("PRAGMA user_version").fetchone() == (1,):
+            if version == 1:
                 text = f"SELECT text FROM texts t WHERE t.key = {table}.key"
                 run(f"ALTER TABLE {table} ADD COLUMN sketch BLOB")
                 run(f"UPDATE {table} SET sketch = sketch_of(({text}))")
-        for table in ("documents", "incoming", "texts", *_SMALL):
+        for table in ("documents", "incoming", "texts", *_SMALL) if version < 3 else ():
             columns = ", ".join(row[1] for row in run(f"PRAGMA table_info({table})"))
             run(f"ALTER TABLE {table} ADD COLUMN seal BLOB")
             run(f"UPDATE {table} SET seal = seal({columns})")
+        run("DELETE FROM meta WHERE name IN ('request', 'call')")
         run(f"PRAGMA user_version = {VERSION}")
         run("COMMIT")
     except sqlite3.Error:
@@ -331,14 +340,10 @@ class Store:
         """Whether a document that readers see is not as it was written."""
         return next(_changed_documents(self.database, "documents"), None) is not None
 
-    def staged_id(self, form: bytes) -> str | None:
-        """Return the id of the staged document whose text has a normal form."""
-        id: str | None = self._one("SELECT id FROM incoming WHERE form = ?", form)
-        return id
-
-    def is_staged(self, id: str) -> bool:
-        """Return whether a document with an id is staged."""
-        return self._one("SELECT 1 FROM incoming WHERE id = ?", id) is not None
+    def staged_form(self, id: str) -> bytes | None:
+        """Return the form of the staged document with an id; None where there is none."""
+        form: bytes | None = self._one("SELECT form FROM incoming WHERE id = ?", id)
+        return form
 
     def is_removed(self, id: str) -> bool:
         """Return whether a user removed the document with an id."""
@@ -389,22 +394,15 @@ class Store:
         return int(self._one("SELECT part FROM incoming WHERE id = ?", id))
 
     def count_staged(self) -> tuple[int, int]:
-        """Return the numbers of held-out documents, and of all, that will be there."""
-        both = (
-            "SELECT part FROM incoming UNION ALL "
-            "SELECT part FROM documents WHERE added = 1 AND id NOT IN (SELECT id FROM incoming)"
-        )
-        row = self.database.execute(f"SELECT total(part), count(*) FROM ({both})").fetchone()
+        """Return the numbers of held-out documents, and of all, that will be there; no copies."""
+        query = f"SELECT total(part), count(first) FROM ({_firsts('part', whole=True)})"
+        row = self.database.execute(query).fetchone()
         return int(row[0]), row[1]
 
     def sketches(self, *, whole: bool) -> list[tuple[bytes, str, int]]:
-        """Return sketch, id and part of the documents that will be there, by key."""
-        others = "added = 1 AND" if whole else ""
-        query = (
-            "SELECT sketch, id, part, key FROM incoming UNION ALL SELECT sketch, id, part, key "
-            f"FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming) ORDER BY key"
-        )
-        return [row[:3] for row in self.database.execute(query)]
+        """Return sketch, id and part of the documents that will be there, by key; no copies."""
+        rows = self.database.execute(_firsts("sketch, id, part", whole=whole))
+        return [row[:3] for row in rows]
 
     def is_field_staged(self, name: str) -> bool:
         """Return whether a staged document has a value of a field."""
@@ -424,12 +422,11 @@ class Store:
 
     # --- Putting in place ---
 
-    def finish(self, *, whole: bool) -> tuple[dict[str, int], list[Problem]]:
+    def finish(self, *, whole: bool) -> dict[str, int]:
         """Put what is staged in place, inside a transaction.
 
-        With `whole`, it is all that the inputs hold: their other documents are removed, and so are
-        documents that were added and are duplicates of staged ones. Return how many documents are
-        added, replaced and removed; and staged duplicates of some that stay, which are left out.
+        With `whole`, it is all that the inputs hold: their other documents are removed. Return how
+        many documents are added, replaced and removed.
         """
         run = self.database.execute
         run("CREATE TEMP TABLE IF NOT EXISTS gone (key INTEGER PRIMARY KEY)")
@@ -438,33 +435,13 @@ class Store:
             "INSERT INTO gone SELECT d.key FROM documents d JOIN incoming i ON i.id = d.id "
             "WHERE i.key != d.key"
         )
-        twins: list[Problem] = []
         if whole:
             run(
                 "INSERT OR IGNORE INTO gone SELECT key FROM documents "
                 "WHERE added = 0 AND key NOT IN (SELECT key FROM incoming)"
             )
-            run(
-                "INSERT OR IGNORE INTO gone SELECT d.key FROM documents d JOIN incoming i "
-                "ON i.form = d.form WHERE d.added = 1 AND i.key != d.key"
-            )
-        else:
-            rows = run(
-                "SELECT i.key, i.id, i.source, i.line, min(d.id) FROM incoming i JOIN documents d "
-                "ON d.form = i.form WHERE i.key >= ? AND d.key NOT IN (SELECT key FROM gone) "
-                "GROUP BY i.key",
-                (self._first,),
-            ).fetchall()
-            for key, id, source, line, other in rows:
-                run("DELETE FROM incoming WHERE key = ?", (key,))
-                run("DELETE FROM texts WHERE key = ?", (key,))
-                detail = f"{id!r} has the words of {other!r}"
-                twins.append(Problem(source, line, Reason.DUPLICATE, detail))
-            from_inputs = (
-                "SELECT 1 FROM documents WHERE added = 0 AND key IN (SELECT key FROM gone)"
-            )
-            if self._one(from_inputs) is not None:  # The next build reads its inputs again.
-                run("DELETE FROM meta WHERE name = 'request'")
+        elif self._one("SELECT 1 FROM documents WHERE added = 0 AND key IN gone") is not None:
+            run("DELETE FROM meta WHERE name = 'request'")  # The next build reads its inputs again.
         new = self._one("SELECT count(*) FROM incoming WHERE key >= ?", self._first)
         replaced = self._one(
             "SELECT count(*) FROM incoming i JOIN documents d ON d.id = i.id WHERE i.key != d.key"
@@ -480,10 +457,18 @@ class Store:
         )
         run("INSERT OR REPLACE INTO documents SELECT * FROM incoming")
         run("DELETE FROM incoming")
+        # A copy is in the part of the first one, whose place it takes when that is removed.
+        moved = run(
+            f"SELECT f.part, d.key FROM ({COPIED}) f JOIN documents d "
+            "ON d.form = f.form WHERE d.key != f.first AND d.part != f.part"
+        ).fetchall()
+        for part, key in moved:
+            run("UPDATE documents SET part = ? WHERE key = ?", (part, key))
+            run(f"UPDATE documents SET seal = seal({_SEALED}) WHERE key = ?", (key,))
         run("DELETE FROM meta WHERE name = 'call'")
         self.set_meta(next_key=self._next)
         self._first = self._next
-        return {"added": new - replaced, "replaced": replaced, "removed": removed}, twins
+        return {"added": new - replaced, "replaced": replaced, "removed": removed}
 
     def show_problems(self, *, whole: bool) -> None:
         """Put the staged problems in place, of the others too with `whole`."""
@@ -507,8 +492,6 @@ class Store:
                 count += 1
             elif self._one("SELECT 1 FROM removed WHERE id = ?", id) is None:
                 unknown.append(id)
-        if count and self.meta("counts", {}).get(Reason.DUPLICATE):
-            run("DELETE FROM meta WHERE name = 'request'")  # The next build may find an equal one.
         if unknown:
             more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
             raise InputError(
@@ -517,11 +500,14 @@ class Store:
             )
         return count
 
-    def totals(self) -> tuple[int, int, int, int]:
-        """Return the numbers of documents, held-out documents, sentences and words."""
+    def totals(self) -> tuple[int, int, int, int, int]:
+        """Return the numbers of documents and copies; and of the others, those held out, their
+        sentences and words."""
         columns = "count(*), total(part), total(sentences), total(words)"
-        row = self.database.execute(f"SELECT {columns} FROM documents").fetchone()
-        return int(row[0]), int(row[1]), int(row[2]), int(row[3])
+        first = "key IN (SELECT min(key) FROM documents GROUP BY form)"
+        row = self.database.execute(f"SELECT {columns} FROM documents WHERE {first}").fetchone()
+        every = int(self._one("SELECT count(*) FROM documents"))
+        return every, every - int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
     def problems(self, staged: bool = False) -> list[Problem]:
         """Return the problems that are listed, in order: those in place, or those staged."""
@@ -530,6 +516,16 @@ class Store:
             Problem(source, line, Reason(reason), detail)
             for source, line, reason, detail in self.database.execute(query, (staged,)).fetchall()
         ]
+
+
+def _firsts(columns: str, *, whole: bool) -> str:
+    """Return a query of the documents that a call will leave, without copies, by key."""
+    others, read = "added = 1 AND" if whole else "", f"{columns}, key, form"
+    return (
+        f"SELECT {columns}, min(key) AS first FROM (SELECT {read} FROM incoming UNION ALL "
+        f"SELECT {read} FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming)) "
+        "GROUP BY form ORDER BY first"
+    )
 
 
 def fields_of(text: str) -> dict[str, tuple[str, ...]]:

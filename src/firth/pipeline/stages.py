@@ -1,7 +1,7 @@
 """The stages of a run in order: bring them up to date, and see which are."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -129,6 +129,15 @@ def add_documents(run: Run, documents: Any) -> CorpusSummary:
     """Add documents to a run, or replace those with the same id, and index them."""
     with run.locked():
         summary = corpus_build.add_documents(run, documents)
+        if run.has(INDEX):
+            build_added(run)
+    return summary
+
+
+def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
+    """Remove documents from a run by id, and index the copies that take their places."""
+    with run.locked():
+        summary = corpus_build.remove_documents(run, ids)
         if run.has(INDEX):
             build_added(run)
     return summary

@@ -244,25 +244,30 @@ class Bm25:
         return of_sentences, of_documents, (ceilings[0], ceilings[1])
 
     def title_shares(self, query: str) -> Singles:
-        """Return how far the title of each of m documents is the query, (m,), in [0, 1].
+        """Return how far a title of each of m documents is the query, (m,), in [0, 1].
 
         It is the share of the query's stems that the title has, by rarity, times the shorter of
         both lengths in words, divided by the longer. Values of fields are words of the title.
         """
         shares = np.zeros(len(self._document_lengths), np.float32)
-        length, total = max(len(words(query)), 1), 0.0
-        for stem, times in self.terms(query).items():
-            rarity = times * float(np.log1p(len(shares) / (0.5 + self.frequency(stem))))
-            total += rarity
-            for part, sentences, documents in zip(
-                self._parts, self._sentences, self._documents, strict=True
-            ):
+        length = max(len(words(query)), 1)
+        rarities = {
+            stem: times * float(np.log1p(len(shares) / (0.5 + self.frequency(stem))))
+            for stem, times in self.terms(query).items()
+        }
+        for part, sentences, documents in zip(
+            self._parts, self._sentences, self._documents, strict=True
+        ):
+            of_rows = np.zeros(len(documents), np.float32)
+            for stem, rarity in rarities.items():
                 rows = part.of(hash_of(stem))[0]
                 rows = rows[(sentences[rows] < 0) & (documents[rows] >= 0)]
                 lengths = part.lengths[rows].astype(np.float32)
                 ratio = np.minimum(lengths, length) / np.maximum(lengths, length)
-                shares[documents[rows]] += np.float32(rarity) * ratio
-        return shares / np.float32(max(total, 1e-12))
+                of_rows[rows] += np.float32(rarity) * ratio
+            titles = np.flatnonzero(of_rows)
+            np.maximum.at(shares, documents[titles], of_rows[titles])
+        return shares / np.float32(max(sum(rarities.values()), 1e-12))
 
     def unknown(self, query: str) -> list[str]:
         """Return the distinct words of a query whose stems no sentence and no title has.

@@ -2,7 +2,8 @@
 
 Each row of the index belongs to a document's key in the store and a place in that document. What
 the store no longer has is masked by its key, so that removing documents builds nothing. Documents
-that came later have rows in a second, small stage.
+that came later have rows in a second, small stage. A copy of a document (`Corpus.copies`) has a
+title and no sentences here.
 """
 
 import shlex
@@ -89,7 +90,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
     seed = derive_seed(run.settings.seed, "index", "codes")
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        writer = _Writer(workspace, corpus, np.arange(corpus.n_documents), stemmer)
+        writer = _Writer(workspace, corpus, np.arange(len(_entries(corpus)[0])), stemmer)
         writer.write_vectors(work, executor or Local())
         vectors = open_mapped(workspace / _VECTORS)
         chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
@@ -109,23 +110,23 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
 
     Vectors that an earlier call computed for some of them are kept.
     """
-    found = check_index(run)
     corpus, base = Corpus.open(run, "all"), run.folder(INDEX)
-    known = open_mapped(base / _DOCUMENTS)[:, 0]
-    documents = np.flatnonzero(~np.isin(corpus.keys, known))
-    if not len(documents):
+    entries = _entries(corpus)[0]
+    new = np.flatnonzero(_numbers(open_mapped(base / _DOCUMENTS), entries) < 0)
+    if not len(new):
         return None
+    found = check_index(run)
     earlier = _earlier(run)
     info = read_json(base / _INFO)
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        writer = _Writer(workspace, corpus, documents, info["stemmer"])
+        writer = _Writer(workspace, corpus, new, info["stemmer"])
         does = Local() if executor is None or (found and found.passed) else executor
         writer.write_vectors(_Encoding.of(run, found), does, earlier)
         writer.write_rest(_rotation(base))
-        return {"documents": len(documents), "sentences": int(writer.sizes.sum())}
+        return {"documents": len(new), "sentences": int(writer.sizes.sum())}
 
-    inputs = {"documents": fingerprint_value(corpus.keys[documents].tolist())}
+    inputs = {"documents": fingerprint_value(entries[new].tolist())}
     return run.build(ADDED, fill, reads=[INDEX, *([] if found else [ENCODER])], inputs=inputs)
 
 
@@ -211,15 +212,16 @@ class _Encoding:
 
 
 class _Writer:
-    """Writes the rows of some documents, which are ascending: vectors, codes, postings."""
+    """Writes the rows of some `_entries`, which are ascending: vectors, codes, postings."""
 
-    def __init__(self, folder: Path, corpus: Corpus, documents: Ints, stemmer: str) -> None:
-        self._folder, self._corpus, self._documents = folder, corpus, documents
+    def __init__(self, folder: Path, corpus: Corpus, chosen: Ints, stemmer: str) -> None:
+        self._folder, self._corpus, self._stemmer = folder, corpus, stemmer
         self._scratch = folder / SCRATCH
         self._scratch.mkdir(exist_ok=True)
-        self.sizes: Ints = np.diff(corpus.document_bounds)[documents]
-        self._sentences = corpus.sentences_of(documents)
-        self._keys, self._stemmer = corpus.keys[documents], stemmer
+        entries, owners = _entries(corpus)
+        self._chosen, self._entries, self._owners = chosen, entries[chosen], owners[chosen]
+        self.sizes: Ints = self._entries[:, 1]
+        self._sentences = corpus.sentences_of(chosen[chosen < corpus.n_documents])
 
     def write_vectors(
         self, work: _Encoding, executor: Executor, earlier: tuple[Ints, Halves] | None = None
@@ -255,9 +257,8 @@ class _Writer:
 
     def _sources(self, documents: Ints) -> Ints:
         """Return the row that each sentence has among those of known documents; -1 for none."""
-        firsts = np.cumsum(documents[:, 1]) - documents[:, 1]
-        known = dict(zip(documents[:, 0].tolist(), firsts.tolist(), strict=True))
-        first = np.array([known.get(key, -1) for key in self._keys.tolist()], np.int64)
+        known = _numbers(documents, self._entries)
+        first = np.where(known < 0, -1, (np.cumsum(documents[:, 1]) - documents[:, 1])[known])
         source = ranges(np.maximum(first, 0), self.sizes)
         return np.where(np.repeat(first, self.sizes) < 0, -1, source)
 
@@ -273,7 +274,7 @@ class _Writer:
         with Progress(len(vectors), "Index: words") as bar:
             texts = chain(self._texts(bar), self._titles())
             write_postings(self._folder, self._scratch, texts, self._stemmer)
-        np.save(self._folder / _DOCUMENTS, np.stack([self._keys, self.sizes], axis=1))
+        np.save(self._folder / _DOCUMENTS, self._entries)
 
     def _texts(self, bar: Progress) -> Iterator[str]:
         for at in range(0, len(self._sentences), SHARD):
@@ -281,11 +282,18 @@ class _Writer:
             bar.advance(min(SHARD, len(self._sentences) - at))
 
     def _titles(self) -> Iterator[str]:
-        """Yield the title of each document with the values of its fields."""
-        titles, fields = self._corpus.document_titles(), bool(self._corpus.fields)
-        for document in self._documents.tolist():
-            values = self._corpus.document(document).fields.values() if fields else ()
-            yield " ".join([titles[document], *(value for some in values for value in some)])
+        """Yield title and values of the fields of each entry; "" for a copy without others."""
+        corpus, titles = self._corpus, self._corpus.document_titles()
+
+        def said(number: int) -> str:
+            is_copy = number >= len(titles)
+            known = corpus.document(number) if is_copy or corpus.fields else None
+            values = known.fields.values() if known else ()
+            title = known.title if known else titles[number]
+            return " ".join([title, *(value for some in values for value in some)])
+
+        for number, owner in zip(self._chosen.tolist(), self._owners.tolist(), strict=True):
+            yield said(number) if number == owner or said(number) != said(owner) else ""
 
 
 # --- Reading -----------------------------------------------------------------------------------
@@ -298,14 +306,14 @@ class _Rows:
         vectors: float16, (n, d).
         codes: uint64, by column.
         postings: Of n sentences, then of the titles of their documents.
-        keys, sizes: int64: key of each document, and the number of its sentences.
+        entries: int64: key of each document, and the number of its sentences.
     """
 
     def __init__(self, folder: Path) -> None:
         self.vectors: Halves = open_mapped(folder / _VECTORS)
         self.codes: Codes = open_mapped(folder / _CODES)
         self.postings = Postings.open(folder)
-        self.keys, self.sizes = open_mapped(folder / _DOCUMENTS).T
+        self.entries: Ints = open_mapped(folder / _DOCUMENTS)
 
 
 class _Part:
@@ -315,14 +323,16 @@ class _Part:
         vectors, codes, postings: Those of the rows.
         sentences: int64: sentence of each row of `postings`; -1 for titles and what is removed.
         documents: int64: document of each row of `postings`; -1 for what is removed.
-        count: Number of documents that are not removed.
+        count: Number of documents and copies that are not removed.
     """
 
     def __init__(self, rows: _Rows, corpus: Corpus) -> None:
         self.vectors, self.codes, self.postings = rows.vectors, rows.codes, rows.postings
-        documents = _numbers(corpus.keys, rows.keys)
-        owners = np.repeat(documents, rows.sizes)
-        sentences = ranges(corpus.document_bounds[documents], rows.sizes)
+        entries, numbers = _entries(corpus)
+        places, sizes = _numbers(entries, rows.entries), rows.entries[:, 1]
+        documents = np.where(places < 0, -1, numbers[places])
+        owners = np.repeat(documents, sizes)
+        sentences = ranges(corpus.document_bounds[documents], sizes)
         titles = np.full(len(documents), -1)
         self.sentences: Ints = np.append(np.where(owners < 0, -1, sentences), titles)
         self.documents: Ints = np.append(owners, documents)
@@ -400,7 +410,7 @@ class Index:
         self._rotation, corpus = base.rotation, self.corpus
         self._parts = parts = [_Part(rows, corpus) for rows in (base.rows, *added)]
         self.dimensions = int(parts[0].vectors.shape[1])
-        self.unindexed = corpus.n_documents - sum(part.count for part in parts)
+        self.unindexed = len(_entries(corpus)[0]) - sum(part.count for part in parts)
         self._starts = np.cumsum([0, *(len(part.vectors) for part in parts)]).tolist()
         self._sentence_of = np.concatenate([p.sentences[: len(p.vectors)] for p in parts])
         self._alive = np.flatnonzero(self._sentence_of >= 0)
@@ -595,8 +605,20 @@ def _stamp(run: Run) -> tuple[int, ...]:
     return stamp_of(run.path / ADDED.name / MANIFEST)
 
 
-def _numbers(keys: Ints, wanted: Ints) -> Ints:
-    """Return the place of each wanted key among `keys`, or -1."""
+def _entries(corpus: Corpus) -> tuple[Ints, Ints]:
+    """Return key and number of sentences of what an index has, (n, 2), and the documents, (n,).
+
+    These are the documents of a corpus and their copies, which have no sentences here.
+    """
+    copies, n = corpus.copies, corpus.n_documents
+    keys = np.append(corpus.keys, copies[:, 0])
+    sizes = np.append(np.diff(corpus.document_bounds), np.zeros(len(copies), np.int64))
+    return np.stack([keys, sizes], axis=1), np.append(np.arange(n), copies[:, 1])
+
+
+def _numbers(entries: Ints, wanted: Ints) -> Ints:
+    """Return the place of each wanted entry among `entries`, or -1."""
+    keys, wanted = (each[:, 0] << 32 | each[:, 1] for each in (entries, wanted))
     order = np.argsort(keys)
     at = np.minimum(np.searchsorted(keys, wanted, sorter=order), max(len(keys) - 1, 0))
     if not len(keys):

@@ -29,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from firth.corpus.document import Document
 from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
@@ -54,6 +55,7 @@ EVIDENCE_WEIGHTS = 0.75, 2.0
 TITLE_WEIGHT = 3.0
 """A title that is the query adds so many times the highest BM25, and one that is half of it none;
 between them it is a line. Chosen on 150 titles of a forum."""
+_ALSO = 3
 NOT_INDEXED = "not indexed yet, and not searched"
 AHEAD_WEIGHT = 0.1
 """What it adds to the evidence that the best document is a standard deviation ahead by its words.
@@ -95,6 +97,8 @@ class Hit:
         line: Line at which the document begins.
         date: Date of the document, or "".
         fields: Values of the further fields that the corpus keeps.
+        page: Page of a PDF that has the sentence, from 1; 0 where the document is none.
+        also: Ids of further documents with the same text; with a filter, of those that fulfil it.
     """
 
     score: float
@@ -113,10 +117,19 @@ class Hit:
     line: int = 0
     date: str = ""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    page: int = 0
+    also: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return asdict(self)
+
+    @property
+    def place(self) -> str:
+        """Title or id of the document, the page, and up to three further documents."""
+        more = f", and {len(self.also) - _ALSO:,} more" if len(self.also) > _ALSO else ""
+        also = f"; also in {', '.join(self.also[:_ALSO])}{more}" if self.also else ""
+        return (self.title or self.document) + (f", page {self.page}" if self.page else "") + also
 
     def marked(self) -> str:
         """Return the sentence with an asterisk on both sides of each word that the query has."""
@@ -160,7 +173,7 @@ class Hits(list[Hit]):
         from firth.scorer.render import html_table
 
         heading = " ".join(filter(None, (f"{len(self)} hits.", self.answer, self.remark)))
-        rows = [(f"{hit.score:.2f}", hit.title or hit.document, hit.text) for hit in self]
+        rows = [(f"{hit.score:.2f}", hit.place, hit.text) for hit in self]
         return html_table(heading, ("score", "document", "text"), rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -311,7 +324,7 @@ class Search:
         is_foreign = self._is_foreign(query)
         if self._is_named or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
-            hits.extend(self._hits(query, best, unit))
+            hits.extend(self._hits(query, best, unit, where))
         hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         if self.calibration:
             said = hits[0].answer if hits else UNLIKELY
@@ -342,11 +355,11 @@ class Search:
         pool = top
         documents = None if where is None else self.index.selected(where)
         while True:
-            best = self._candidates(query, pool, mode, unit, documents)
+            best = self._candidates(query, pool, mode, unit, documents, where)
             if unit == "document":
                 return best
             firsts: dict[str, int] = {}
-            for at, text in enumerate(self._texts(best.numbers)):
+            for at, text in enumerate(self._texts(best.numbers, query, where)):
                 firsts.setdefault(text, at)
             if len(firsts) >= top or len(best.numbers) < pool:
                 return best[np.array([*firsts.values()][:top], np.int64)]
@@ -358,7 +371,13 @@ class Search:
         return self.index.corpus.document_of(np.arange(len(self.index)))
 
     def _candidates(
-        self, query: str, pool: int, mode: Mode, unit: Unit, documents: Ints | None
+        self,
+        query: str,
+        pool: int,
+        mode: Mode,
+        unit: Unit,
+        documents: Ints | None,
+        where: str | None = None,
     ) -> _Candidates:
         """Return the best `pool` candidates of some documents, or of all, the best first."""
         corpus = self.index.corpus
@@ -388,7 +407,9 @@ class Search:
         )
         hybrid = scales[1].standard(of_documents[chosen])
         hybrid += self.dense_weight * (NEAREST * nearest + (1 - NEAREST) * whole)
-        named = self._named(query, chosen, hybrid, titles, pool) if mode != "dense" else owners[:0]
+        named = owners[:0]
+        if mode != "dense":
+            named = self._named(query, chosen, hybrid, titles, pool, where)
         # A title is a row like that of the nearest sentence, but for its BM25.
         like = [
             first + int(near[0][first : first + size].argmax())
@@ -422,7 +443,15 @@ class Search:
         best = best[(counts[0] & (best.dense > 0)) | (counts[1] & (best.lexical > 0))]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
 
-    def _named(self, query: str, chosen: Ints, scores: Floats, titles: Singles, most: int) -> Ints:
+    def _named(
+        self,
+        query: str,
+        chosen: Ints,
+        scores: Floats,
+        titles: Singles,
+        most: int,
+        where: str | None,
+    ) -> Ints:
         """Return which documents of `chosen` have a title that is the query, or nearly.
 
         They are the best of `scores`, at most `most`. Values of fields are no title.
@@ -430,15 +459,28 @@ class Search:
         named = np.flatnonzero(titles[chosen])
         named = named[np.argsort(-scores[named], kind="stable")[:most]]
         content = self.index.bm25.content(query) if len(named) else set[str]()
-        texts = self._texts(len(self.index) + chosen[named])
+        texts = self._texts(len(self.index) + chosen[named], query, where)
         return named[[bool(self.index.bm25.matched(content, text)) for text in texts]]
 
-    def _texts(self, numbers: Ints) -> list[str]:
+    def _shown(self, d: int, query: str, where: str | None) -> tuple[Document, tuple[str, ...]]:
+        """Return what a hit of document `d` is called by, and the ids of further documents.
+
+        Of those that have the text and fulfil the filter, it is that of which the title has most
+        words of the query, or else the first.
+        """
+        equal, bm25 = self.index.corpus.documents_with_text(d, where), self.index.bm25
+        if len(equal) == 1:
+            return equal[0], ()
+        content = bm25.content(query)
+        shown = max(equal, key=lambda document: len(bm25.matched(content, document.title)))
+        return shown, tuple(other.id for other in equal if other is not shown)
+
+    def _texts(self, numbers: Ints, query: str, where: str | None) -> list[str]:
         """Return sentences and titles; the titles are numbered after all sentences."""
         corpus, n = self.index.corpus, len(self.index)
         texts = iter(corpus.texts(numbers[numbers < n]))
         return [
-            next(texts) if number < n else corpus.document(number - n).title
+            next(texts) if number < n else self._shown(number - n, query, where)[0].title
             for number in numbers.tolist()
         ]
 
@@ -485,15 +527,15 @@ class Search:
         every[self.index.corpus.sentences_of(self._sample)] = cosines
         return every[self.index.corpus.sentences_of(chosen)], nearest[places], whole[places]
 
-    def _hits(self, query: str, best: _Candidates, unit: Unit) -> Iterator[Hit]:
+    def _hits(self, query: str, best: _Candidates, unit: Unit, where: str | None) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
-        texts, n = self._texts(best.numbers), len(corpus)
+        texts, n = self._texts(best.numbers, query, where), len(corpus)
         owners = np.where(best.numbers < n, corpus.document_of(best.numbers), best.numbers - n)
         content, chance = bm25.content(query), None
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
-            document = corpus.document(d)
+            document, also = self._shown(d, query, where)
             if self.calibration:
                 new = self.calibration.answer_chance(float(best.evidence[row]), unit)
                 chance = new if chance is None else max(chance, new)
@@ -514,6 +556,8 @@ class Search:
                 line=document.line,
                 date=document.date,
                 fields=document.fields,
+                page=corpus.page(number) if number < n else 0,
+                also=also,
             )
 
 

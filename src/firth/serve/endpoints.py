@@ -142,7 +142,8 @@ def document(model: Model, request: schemas.DocumentRequest) -> Plain:
 
 def _whole(opened: Opened, id: str) -> Plain:
     corpus, number = opened.corpus, _document(opened, id)
-    known = corpus.document(number)
+    equal = corpus.documents_with_text(number)
+    known = next((each for each in equal if each.id == id), equal[0])
     start, end = corpus.document_bounds[number : number + 2].tolist()
     return {
         "id": id,
@@ -151,6 +152,7 @@ def _whole(opened: Opened, id: str) -> Plain:
         "line": known.line,
         "date": known.date,
         "fields": {name: list(values) for name, values in known.fields.items()},
+        "also": [other.id for other in equal if other is not known],
         "sentences": corpus.texts(np.arange(start, end)),
     }
 

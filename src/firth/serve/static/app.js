@@ -129,6 +129,13 @@ function marked(value, spans) {
   return [...parts, points.slice(last).join("")];
 }
 
+/** Name up to three further documents that have a text. */
+function alsoIn(ids) {
+  const links = ids.slice(0, 3).flatMap((id) => [", ", link("documents", { id }, text(id))]);
+  const rest = ids.length > 3 ? `, and ${(ids.length - 3).toLocaleString()} more` : "";
+  return ids.length ? ["; also in ", ...links.slice(1), rest] : [];
+}
+
 /** Make one line of a hit, which begins shortly before the first marked word; opened, it shows all. */
 function line({ text, matches }) {
   const first = matches.length ? matches[0][0] : 0;
@@ -221,7 +228,8 @@ const pages = {
       return hits.length ? [said, make("ol", { class: "hits" }, shown.map((hit) => make("li", {},
         line(hit),
         make("div", { class: "soft small" },
-          link("documents", { id: hit.document }, text(hit.title || hit.document)), "; ", hit.answer ? `${hit.answer}. ` : "",
+          link("documents", { id: hit.document }, text(hit.title || hit.document)),
+          hit.page ? `, page ${hit.page}` : "", ...alsoIn(hit.also), "; ", hit.answer ? `${hit.answer}. ` : "",
           link("compare", { text1: body.query, text2: hit.text }, "Why?")))))] : said;
     });
   },
@@ -314,7 +322,7 @@ const pages = {
       await show(result, async () => {
         const document = await ask(`/api/document/${encodeURIComponent(query.get("id"))}`);
         return [make("h2", { dir: "auto" }, document.title || document.id),
-          make("p", { class: "soft small" }, `${document.source} ${document.date} `,
+          make("p", { class: "soft small" }, `${document.source} ${document.date} `, ...alsoIn(document.also), " ",
             link("compare", { a: document.id }, "Compare with another")),
           ...document.sentences.map((sentence) => make("p", { dir: "auto" }, sentence))];
       });
