@@ -34,7 +34,7 @@ from firth.run.console import note, plural
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
-from firth.search.index import Gathered, Index, index_encoder
+from firth.search.index import Index, index_encoder
 from firth.text.types import Floats, Ints, Singles, starts
 
 Mode = Literal["hybrid", "dense", "lexical"]
@@ -68,6 +68,8 @@ _BELOW = 0.1
 """Share of a difference that counts below `BEYOND`: it orders what no other score tells apart."""
 _FLAT = 1e-6
 """Deviation up to which all scores are taken for equal."""
+_LEAST = 1e-12
+"""A highest score is at least this, so that scores can be divided by it."""
 _SAMPLE = 4_096
 """Sentences of the documents that give mean and deviation of cosines, where vectors are many."""
 
@@ -187,7 +189,7 @@ class Hits(list[Hit]):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Candidates:
     """Candidate sentences and titles, one for each hit, and the scores of these."""
 
@@ -198,8 +200,32 @@ class _Candidates:
     evidence: Floats
 
     def __getitem__(self, chosen: npt.NDArray[Any]) -> "_Candidates":
-        columns = (self.numbers, self.scores, self.dense, self.lexical, self.evidence)
-        return _Candidates(*(column[chosen] for column in columns))
+        return _Candidates(**{name: column[chosen] for name, column in vars(self).items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Sentences of m documents, and titles of some of these.
+
+    Attributes:
+        numbers: Titles are numbered after all sentences of the run.
+        like: The row itself, or the sentence whose vector a title has.
+        owners: The document of each, from 0 to m - 1.
+        lexical: Their BM25.
+        is_hidden: Headings are no hits.
+    """
+
+    numbers: Ints
+    like: Ints
+    owners: Ints
+    lexical: Singles
+    is_hidden: npt.NDArray[np.bool_]
+
+    def best_of_each(self, scores: Floats) -> Ints:
+        """Return the number of the best row of each document, (m,); a heading comes last."""
+        order = np.lexsort((self.numbers, -scores, self.is_hidden, self.owners))
+        firsts = np.unique(self.owners[order], return_index=True)[1]
+        return self.numbers[order[firsts]]
 
 
 @dataclass(frozen=True)
@@ -230,6 +256,56 @@ class _Scale:
         """Return what they have beyond `least`, and a share of what they lack."""
         beyond = self.standard(scores) - self.least
         return np.maximum(beyond, _BELOW * beyond)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ByWords:
+    """BM25 of a query with n sentences, and with m documents and their titles.
+
+    What a filter leaves out has 0.
+
+    Attributes:
+        sentences, documents: Scores, (n,) and (m,).
+        title_weights: How many times the highest score the title of a document adds, (m,).
+        titles: Scores of titles as sentences, (m,).
+        titled: Scores of documents, with what these titles add.
+        highest: The highest of sentences and titles, and the highest of `titled`, (2,); above 0.
+        ceilings: What no sentence, and no document, can exceed for this query, (2,); above 0.
+        scales: Of sentences and of documents, of all that a filter leaves out, too.
+    """
+
+    sentences: Singles
+    documents: Singles
+    title_weights: Singles
+    titles: Singles
+    titled: Singles
+    highest: Floats
+    ceilings: Floats
+    scales: tuple[_Scale, _Scale]
+
+    @classmethod
+    def of(cls, index: Index, query: str, chosen: Ints | None) -> "_ByWords":
+        """Score all, or the documents that a filter has chosen."""
+        sentences, documents, ceilings = index.bm25.scores(query)
+        scales = _Scale.of(sentences), _Scale.of(documents)
+        shares = index.bm25.title_shares(query)
+        if chosen is not None:
+            sentences = _only(sentences, index.corpus.sentences_of(chosen))
+            documents, shares = _only(documents, chosen), _only(shares, chosen)
+        weights = np.float32(TITLE_WEIGHT) * np.maximum(2 * shares - 1, np.float32(0))
+        titles = sentences.max(initial=0) * weights
+        titled = documents + documents.max(initial=0) * weights
+        highest = max(sentences.max(initial=0), titles.max(initial=0)), titled.max(initial=0)
+        return cls(
+            sentences=sentences,
+            documents=documents,
+            title_weights=weights,
+            titles=titles,
+            titled=titled,
+            highest=np.maximum(np.array(highest, np.float64), _LEAST),
+            ceilings=np.maximum(ceilings, _LEAST),
+            scales=scales,
+        )
 
 
 class Search:
@@ -380,75 +456,73 @@ class Search:
         where: str | None = None,
     ) -> _Candidates:
         """Return the best `pool` candidates of some documents, or of all, the best first."""
-        corpus = self.index.corpus
-        of_sentences, of_documents, ceilings = self.index.bm25.scores(query)
-        scales = _Scale.of(of_sentences), _Scale.of(of_documents)
-        titles = self.index.bm25.title_shares(query)
-        if documents is not None:
-            of_sentences = _only(of_sentences, corpus.sentences_of(documents))
-            of_documents, titles = _only(of_documents, documents), _only(titles, documents)
-        plain = of_documents
-        titles = np.float32(TITLE_WEIGHT) * np.maximum(2 * titles - 1, np.float32(0))
-        of_titles = of_sentences.max(initial=0) * titles
-        of_documents = of_documents + of_documents.max(initial=0) * titles
-        of_all = (of_sentences, of_titles), (of_documents,)
-        highest = [float(max(each.max(initial=0) for each in some)) for some in of_all]
-        # Divided by these, scores are relative to the query's highest, and to any query's.
-        relative, absolute = (np.maximum(each, 1e-12) for each in (highest, ceilings))
-        lexical_of = of_sentences / relative[0], of_documents / relative[1]
-        chosen = self._chosen(query, pool, mode, lexical_of, documents)
-        numbers, sizes = corpus.sentences_of(chosen), np.diff(corpus.document_bounds)[chosen]
-        owners = np.repeat(np.arange(len(chosen)), sizes)
-
+        by_words = _ByWords.of(self.index, query, documents)
+        chosen = self._chosen(query, pool, mode, by_words, documents)
         near = self._near(query, chosen)
         cosines, nearest, whole = (
             _Scale.of(known).beyond(cosine)
             for known, cosine in zip(self._compared(query), near, strict=True)
         )
-        hybrid = scales[1].standard(of_documents[chosen])
+        hybrid = by_words.scales[1].standard(by_words.titled[chosen])
         hybrid += self.dense_weight * (NEAREST * nearest + (1 - NEAREST) * whole)
-        named = owners[:0]
+        named = np.empty(0, np.int64)
         if mode != "dense":
-            named = self._named(query, chosen, hybrid, titles, pool, where)
-        # A title is a row like that of the nearest sentence, but for its BM25.
-        like = [
-            first + int(near[0][first : first + size].argmax())
-            for first, size in zip(starts(sizes)[named], sizes[named], strict=True)
-        ]
-        rows = np.append(np.arange(len(numbers)), np.array(like, np.int64))
-        said = np.append(of_sentences[numbers], of_titles[chosen[named]])
-        is_hidden = np.append(corpus.headings[numbers], np.zeros(len(named), bool))
-        cover = of_sentences[numbers][rows] / (2 * absolute[0])
-        numbers, owners = np.append(numbers, len(corpus) + chosen[named]), owners[rows]
-        dense = near[0][rows].astype(np.float64)
+            named = self._named(query, chosen, hybrid, by_words.title_weights, pool, where)
+        rows = self._rows(by_words, chosen, named, near[0])
+        whole_lexical = by_words.titled[chosen] / by_words.highest[1]
+        cover = by_words.documents[chosen] / by_words.ceilings[1]
 
-        own = scales[0].standard(said) + self.dense_weight * cosines[rows]
-        lexical = (said / relative[0] + lexical_of[1][chosen][owners]) / 2
-        cover += plain[chosen][owners] / (2 * absolute[1])
-        evidence = cover + self.evidence_weight * dense
-        both = (own + hybrid[owners]) / 2
-        scores = {"hybrid": both, "dense": dense, "lexical": lexical}[mode]
-        best = _Candidates(numbers, scores, dense, lexical, evidence)
-        if unit == "document":
-            order = np.lexsort((numbers, -scores, is_hidden, owners))
-            numbers = numbers[order[np.searchsorted(owners[order], np.arange(len(chosen)))]]
-            lexical, dense = lexical_of[1][chosen], (near[1] + near[2]).astype(np.float64) / 2
-            evidence = plain[chosen] / absolute[1] + self.evidence_weight * near[1]
-            scores = {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
-            best = _Candidates(numbers, scores, dense, lexical, evidence)
+        lexical = (rows.lexical / by_words.highest[0] + whole_lexical[rows.owners]) / 2
+        dense = near[0][rows.like].astype(np.float64)
+        own = by_words.scales[0].standard(rows.lexical) + self.dense_weight * cosines[rows.like]
+        own_cover = by_words.sentences[rows.numbers[rows.like]] / by_words.ceilings[0]
+        best = _Candidates(
+            numbers=rows.numbers,
+            scores=_of_mode(mode, (own + hybrid[rows.owners]) / 2, dense, lexical),
+            dense=dense,
+            lexical=lexical,
+            evidence=(own_cover + cover[rows.owners]) / 2 + self.evidence_weight * dense,
+        )
+        if unit == "sentence":
+            best = best[~rows.is_hidden]
         else:
-            best = best[~is_hidden]
-        best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(plain))
+            dense = (near[1] + near[2]).astype(np.float64) / 2
+            best = _Candidates(
+                numbers=rows.best_of_each(best.scores),
+                scores=_of_mode(mode, hybrid, dense, whole_lexical),
+                dense=dense,
+                lexical=whole_lexical,
+                evidence=cover + self.evidence_weight * near[1],
+            )
+        best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(by_words.documents))
         counts = mode != "lexical", mode != "dense"
         best = best[(counts[0] & (best.dense > 0)) | (counts[1] & (best.lexical > 0))]
         return best[np.lexsort((best.numbers, -best.scores))[:pool]]
+
+    def _rows(self, by_words: "_ByWords", chosen: Ints, named: Ints, cosines: Singles) -> "_Rows":
+        """Return the sentences of documents, and the titles of those that are `named`."""
+        corpus = self.index.corpus
+        numbers, sizes = corpus.sentences_of(chosen), np.diff(corpus.document_bounds)[chosen]
+        # A title is a row like that of the nearest sentence, but for its BM25.
+        like = [
+            first + int(cosines[first : first + size].argmax())
+            for first, size in zip(starts(sizes)[named], sizes[named], strict=True)
+        ]
+        titled = chosen[named]
+        return _Rows(
+            numbers=np.append(numbers, len(corpus) + titled),
+            like=np.append(np.arange(len(numbers)), np.array(like, np.int64)),
+            owners=np.append(np.repeat(np.arange(len(chosen)), sizes), named),
+            lexical=np.append(by_words.sentences[numbers], by_words.titles[titled]),
+            is_hidden=np.append(corpus.headings[numbers], np.zeros(len(named), bool)),
+        )
 
     def _named(
         self,
         query: str,
         chosen: Ints,
         scores: Floats,
-        titles: Singles,
+        title_weights: Singles,
         most: int,
         where: str | None,
     ) -> Ints:
@@ -456,7 +530,7 @@ class Search:
 
         They are the best of `scores`, at most `most`. Values of fields are no title.
         """
-        named = np.flatnonzero(titles[chosen])
+        named = np.flatnonzero(title_weights[chosen])
         named = named[np.argsort(-scores[named], kind="stable")[:most]]
         content = self.index.bm25.content(query) if len(named) else set[str]()
         texts = self._texts(len(self.index) + chosen[named], query, where)
@@ -485,12 +559,7 @@ class Search:
         ]
 
     def _chosen(
-        self,
-        query: str,
-        pool: int,
-        mode: Mode,
-        lexical: tuple[Singles, Singles],
-        documents: Ints | None,
+        self, query: str, pool: int, mode: Mode, by_words: _ByWords, documents: Ints | None
     ) -> Ints:
         """Return the documents, ascending, of which some may be among the best `pool` candidates.
 
@@ -503,8 +572,9 @@ class Search:
         within = None if documents is None else corpus.sentences_of(among)
         found = np.empty(0, np.int64)
         if mode != "dense":
-            both = lexical[0] + lexical[1][self._owners]
-            found = np.append(self._owners[_best(both, depth)], _best(lexical[1], depth))
+            whole = by_words.titled / by_words.highest[1]
+            both = by_words.sentences / by_words.highest[0] + whole[self._owners]
+            found = np.append(self._owners[_best(both, depth)], _best(whole, depth))
         while mode != "lexical":
             near = self.index.nearest(self._vector(query), depth, within=within)[0][0]
             owners = np.unique(self._owners[near])
@@ -559,6 +629,11 @@ class Search:
                 page=corpus.page(number) if number < n else 0,
                 also=also,
             )
+
+
+def _of_mode(mode: Mode, hybrid: Floats, dense: Floats, lexical: Floats) -> Floats:
+    """Return the scores by which a mode ranks."""
+    return {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
 
 
 def _ahead(scores: Singles) -> float:
