@@ -7,9 +7,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test test-core lint clean
 
 demo: $(VENV)/.demo
+	$(BIN)/firth differences "The deadline is October 15th." "The deadline is October 16th."
 	$(BIN)/firth build demo:speeches --run runs/demo
-	$(BIN)/firth search "health care reform" --run runs/demo --top 3
-	$(BIN)/firth duplicates --run runs/demo --top 3
+	$(BIN)/firth search "old people should not be poor" --run runs/demo --top 2
+	$(BIN)/firth duplicates --run runs/demo --top 1
+	$(BIN)/firth calibrate --run runs/demo --false-match-rate 0.01
 	$(BIN)/firth explain "We must cut taxes for working families." \
 	  "Lower taxes would help people who work." --run runs/demo
 	$(BIN)/firth report --run runs/demo --out runs/demo.html --force

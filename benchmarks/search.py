@@ -170,8 +170,9 @@ def firth_of(task: Task, work: Path, encoder: str | None) -> Search:
 
 
 def hybrid(search: Search, query: str) -> list[str]:
-    """Return what firth ranks highest."""
-    return [hit.document for hit in search.search(query, unit="document")]
+    """Return what firth ranks highest; documents with one text follow each other."""
+    hits = search.search(query, unit="document")
+    return [name for hit in hits for name in (hit.document, *hit.also)][:10]
 
 
 def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
@@ -182,7 +183,7 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
     """
     index, ids = search.index, [*task.documents]
     filled = np.flatnonzero(np.diff(index.corpus.document_bounds))
-    known = [index.corpus.document_ids()[number] for number in filled.tolist()]
+    known = [index.corpus.documents_with_text(number) for number in filled.tolist()]
     of_words, probabilities = bm25_scores(task), bayesian_of(task)
     file = work / f"{task.name}-whole.npy"
     if not file.is_file():
@@ -193,7 +194,8 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
     @lru_cache(1)
     def scores(query: str) -> tuple[Floats, Floats, Floats]:
         vector = index.encoder.encode([query])[0]
-        best = dict(zip(known, gathered.cosines(vector)[1].tolist(), strict=True))
+        cosines = zip(known, gathered.cosines(vector)[1].tolist(), strict=True)
+        best = {document.id: cosine for equal, cosine in cosines for document in equal}
         nearest = np.array([best.get(each, -1.0) for each in ids])
         return of_words(query), (vectors @ vector).astype(np.float64), nearest
 

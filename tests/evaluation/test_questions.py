@@ -187,4 +187,4 @@ def test_the_stage_stores_what_was_made(tmp_path: Path, capsys: pytest.CaptureFi
         assert outcome.manifest.summary["questions"]["next-sentence"] == len(asked_next)
         assert bool(found) is bool(fraction)
         assert build_questions(run).reused
-    assert "0 held-out documents give no question" in capsys.readouterr().err
+    assert "questions: none in 0 held-out documents" in capsys.readouterr().err

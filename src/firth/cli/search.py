@@ -63,7 +63,7 @@ def search(
     if hits.remark:
         say(wrapped(hits.remark))
     for number, hit in enumerate(hits[:_NEAREST] if hits.answer == NOTHING else hits, start=1):
-        say(wrapped(f"{number:>2}  {hit.marked()}"))
+        say(f"{number:>2}  {wrapped(f'    {hit.marked()}').lstrip()}")
         say(wrapped(f"    {hit.place}{f'; {hit.answer}' if hit.answer else ''}"))
         if explain:
             say(f"    {model.explain(query, hit.text).top(3).text}")

@@ -191,7 +191,7 @@ def compare_models(
     if not questions:
         documents = Corpus.open(run, "held-out").n_documents
         raise InputError(
-            f"{run.path}: {plural(documents, 'held-out document')} give no questions. Add longer "
+            f"{run.path}: no questions in {plural(documents, 'held-out document')}. Add longer "
             "documents, or hold more of them out (--set corpus.held_out_fraction=0.1), and run "
             "firth build again"
         )

@@ -79,7 +79,7 @@ def build_questions(run: Run) -> Outcome:
     documents = outcome.manifest.summary["documents"]
     if not any(outcome.manifest.summary["questions"].values()):
         note(
-            f"questions: {plural(documents, 'held-out document')} give no question, so models "
+            f"questions: none in {plural(documents, 'held-out document')}, so models "
             "cannot be compared without labels here. Hold more documents out "
             "(corpus.held_out_fraction), or add longer ones"
         )

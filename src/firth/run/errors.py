@@ -5,10 +5,13 @@ The command line prints them without a traceback.
 
 import json
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
@@ -64,16 +67,20 @@ class MissingExtraError(FirthError):
 def install_command(extra: str) -> str:
     """Return the command that installs an extra, from where firth was installed.
 
-    That is a folder for a checkout, whose extras no package index has.
+    That is a folder for a checkout, whose extras no package index has. Where `pip` is that of
+    another environment, this one's Python calls its own.
     """
+    is_own = Path(shutil.which("pip") or "").parent == Path(sys.executable).parent
+    pip = "pip install" if is_own else f"{shlex.quote(sys.executable)} -m pip install"
     with suppress(PackageNotFoundError, ValueError):
-        url = json.loads(distribution("firth").read_text("direct_url.json") or "{}").get("url", "")
-        place = urlsplit(str(url))
+        record = json.loads(distribution("firth").read_text("direct_url.json") or "{}")
+        place = urlsplit(url := str(record.get("url", "")))
         if place.scheme == "file" and (folder := unquote(place.path)).endswith(".whl"):
-            return f"pip install {shlex.quote(f'firth[{extra}] @ {url}')}"
+            return f"{pip} {shlex.quote(f'firth[{extra}] @ {url}')}"
         if place.scheme == "file":
-            return f"pip install {shlex.quote(f'{folder}[{extra}]')}"
-    return f"pip install 'firth[{extra}]'"
+            edits = "-e " if record.get("dir_info", {}).get("editable") else ""
+            return f"{pip} {edits}{shlex.quote(f'{folder}[{extra}]')}"
+    return f"{pip} 'firth[{extra}]'"
 
 
 def first_line(error: BaseException) -> str:

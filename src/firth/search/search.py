@@ -128,10 +128,11 @@ class Hit:
 
     @property
     def place(self) -> str:
-        """Title or id of the document, the page, and up to three further documents."""
+        """Title, or id where the text is the title; the page; up to three further documents."""
         more = f", and {len(self.also) - _ALSO:,} more" if len(self.also) > _ALSO else ""
         also = f"; also in {', '.join(self.also[:_ALSO])}{more}" if self.also else ""
-        return (self.title or self.document) + (f", page {self.page}" if self.page else "") + also
+        named = self.title if self.title not in ("", self.text) else self.document
+        return named + (f", page {self.page}" if self.page else "") + also
 
     def marked(self) -> str:
         """Return the sentence with an asterisk on both sides of each word that the query has."""

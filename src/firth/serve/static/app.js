@@ -228,7 +228,7 @@ const pages = {
       return hits.length ? [said, make("ol", { class: "hits" }, shown.map((hit) => make("li", {},
         line(hit),
         make("div", { class: "soft small" },
-          link("documents", { id: hit.document }, text(hit.title || hit.document)),
+          link("documents", { id: hit.document }, text(hit.title === hit.text ? hit.document : hit.title || hit.document)),
           hit.page ? `, page ${hit.page}` : "", ...alsoIn(hit.also), "; ", hit.answer ? `${hit.answer}. ` : "",
           link("compare", { text1: body.query, text2: hit.text }, "Why?")))))] : said;
     });
@@ -348,7 +348,7 @@ const pages = {
     const counted = (count, what) => `${count.toLocaleString()} ${what}`;
     main.replaceChildren(
       make("p", {}, `${counted(documents, "documents")}, ${counted(sentences, "sentences")}. `
-        + `${counted(held_out, "documents")} are held out: no model learned from them.`),
+        + `Held out, and unknown to the models: ${held_out.toLocaleString()}.`),
       make("p", {}, newer > 0 ? `${counted(newer, "sentences")} are newer than the models. ` : null,
         next ? ["To bring everything up to date: ", make("code", {}, next)] : "Everything is up to date."),
       make("h2", {}, "Did it learn something?"), check,
