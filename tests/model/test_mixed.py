@@ -24,7 +24,7 @@ GERMAN = [
 ]
 FRENCH = [
     f"La commune comptait {n} maisons. Elle est située av. Foch, et le maire parlait à tous. "
-    "Les électeurs attendaient les élections municipales depuis un an. Une maison restait vide."
+    "Les électeurs attendaient les élections municipales depuis un an. Une maison vide attendait."
     for n in range(21, 26)
 ]
 SETTINGS = {**TOY_SETTINGS, "corpus": {"held_out_fraction": 0.2}}
@@ -85,7 +85,7 @@ def test_a_query_of_one_word_is_read_by_the_language_that_knows_it(runs: dict[st
 
 def test_the_encoder_that_is_taken_home_has_the_stems_of_each_word(runs: dict[str, Run]) -> None:
     model = firth.load(runs["de+fr"].path)
-    for one, two in (("maison", "maisons"), ("Schule", "Schulen")):
+    for one, two in (("attendait", "attendaient"), ("Schule", "Schulen")):
         vectors = model.encode([one, two])
         assert vectors[0] @ vectors[1] > 0.99
 
@@ -106,11 +106,14 @@ def test_what_differs_follows_the_language_of_the_pair(runs: dict[str, Run]) -> 
 
 
 def test_a_few_documents_of_another_language_do_not_count() -> None:
-    """One in 20 counts, two at least; and languages that cannot be recognized are an error."""
+    """One in 20 counts, two at least; names and codes do not. An unknown language is an error."""
     many = GERMAN * 6
     assert languages_of_texts(many[:38] + FRENCH[:2]) == "de+fr"
     assert languages_of_texts(many[:39] + FRENCH[:2]) == "de"
     assert languages_of_texts(many[:10] + FRENCH[:1]) == "de"
+    codes = " ".join(f"{n * 7919}-B{n} RX{n * 131}" for n in range(1, 20))
+    for nothing in ("lonar bidul kemog tifan rulo " * 8, codes):
+        assert languages_of_texts(many[:10] + [nothing] * 5) == "de"
     assert language_among("...", "fr+de") == "fr"
     with pytest.raises(InputError, match="xx cannot be recognized"):
         language_among("...", "de+xx")

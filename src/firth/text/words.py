@@ -65,9 +65,10 @@ most frequent first: `de+fr`."""
 _CHARACTERS, _BEGINNING = 1_000, 500
 """Characters by which a language is recognized, because a short text alone is often misjudged; and
 characters of a text that are read for it."""
-_LONG_ENOUGH, _FEWEST, _ONE_IN = 100, 2, 20
-"""Characters of a document that says its language by itself; and how many such documents, at least
-and of how many, a further language of a corpus has."""
+_LONG_ENOUGH, _SURE, _FEWEST, _ONE_IN = 100, 0.9, 2, 20
+"""Characters of a document that says its language by itself, and how likely that is; and how many
+such documents, at least and of how many, a further language of a corpus has."""
+_NO_LANGUAGE = "zxx"
 _REMEMBERED = 1 << 16
 NO_STEMMER, BEGINNINGS = "none", "beginnings"
 _STEMMERS = {
@@ -335,12 +336,14 @@ def language_of_texts(texts: Iterable[str]) -> str:
 def languages_of_texts(texts: Iterable[str]) -> str:
     """Return the language of most texts, and those that at least one document in 20 has: `de+fr`.
 
-    Of the further ones, at least two documents have each. Short documents are not asked.
+    Of the further ones, at least two documents have each. Short documents are not asked, and codes
+    or names, whose language is not sure, do not count.
     """
     beginnings = [text[:_BEGINNING] for text in texts]
     first = language_of_texts(beginnings)
     asked = [text for text in beginnings if len(text) >= _LONG_ENOUGH]
-    votes = Counter(_recognizer().classify(text)[0] for text in asked)
+    recognized = map(_recognizer().classify, asked)
+    votes = Counter(code for code, likely in recognized if likely >= _SURE and code != _NO_LANGUAGE)
     least = max(_FEWEST, len(asked) / _ONE_IN)
     found = {first, *(code for code, n in votes.items() if n >= least)}
     return SEVERAL.join(sorted(found, key=lambda code: (-votes[code], code)))
@@ -368,7 +371,7 @@ def _recognizer(languages: str | None = None) -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     if languages is None:
-        return LanguageIdentifier.from_model_file(MODEL_FILE)
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     recognizer, codes = copy.copy(_recognizer()), languages.split(SEVERAL)
     if unknown := [code for code in codes if code not in recognizer.labels]:
         raise InputError(
