@@ -19,7 +19,7 @@ from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
 from firth.evaluation.sets import load_sets
 from firth.model import open_scorer
-from firth.text.types import CosineScorer, PairScorer, TextPair
+from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 
 ENCODER, SCORER_OVER = "all-MiniLM-L6-v2", "scorer over all-MiniLM-L6-v2"
 SCORER, STATIC, NGRAMS, TFIDF = "scorer", "encoder", "n-grams of stems", "tf-idf of stems"
@@ -34,7 +34,9 @@ HEADINGS = {
     "afs:all": "AFS",
 }
 FIRST, SEVEN = list(HEADINGS)[:5], [name for name in HEADINGS if name != "sts-b:dev"]
-PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER))
+SUM = "cosine + ½ n-grams"
+"""A rival of one line: the cosine of the encoder, plus half that of n-grams of stems."""
+PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER), (SCORER_OVER, SUM))
 ALONE = "pairs alone"
 OF_SETS = ((SCORER,), (SCORER, ALONE), (SCORER, NGRAMS))
 SHORT = "encoder cut"
@@ -48,6 +50,20 @@ LEARNED_FROM = {
     NGRAMS: "only counts of your text",
     TFIDF: "only counts of your text",
 }
+
+
+class Sum:
+    """The similarity of a scorer, and half that of another one."""
+
+    name = SUM
+
+    def __init__(self, one: PairScorer, half: PairScorer) -> None:
+        self._one, self._half = one, half
+
+    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
+        """Return sums, (n,)."""
+        sums: Floats = self._one.similarities(pairs) + self._half.similarities(pairs) / 2
+        return sums
 
 
 def main() -> None:
@@ -70,6 +86,7 @@ def main() -> None:
         SCORER_OVER: given.encoder_run,
     }
     scorers = {name: open_scorer(opened) for name, opened in systems.items()}
+    scorers[SUM] = Sum(scorers[ENCODER], scorers[NGRAMS])
     encode = open_encoder(f"{given.run}/encoder").encode
     scorers[SHORT] = CosineScorer(SHORT, lambda texts: encode(texts)[:, :256])
     done = evaluate(scorers, list(HEADINGS), given.data_dir)
@@ -78,7 +95,7 @@ def main() -> None:
     command = "python benchmarks/accuracy.py --data-dir DATA --run RUN --encoder-run MINILM"
     for table, sets in (("accuracy", FIRST), ("accuracy-more", list(HEADINGS)[5:])):
         rows: dict[str, list[Cell]] = {
-            name: [done.find(name, one) for one in sets] for name in systems
+            name: [done.find(name, one) for one in sets] for name in (*systems, SUM)
         }
         for one, other in PAIRED:
             rows[f"{one} - {other}"] = [difference(done, (one, other), [name]) for name in sets]

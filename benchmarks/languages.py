@@ -6,7 +6,8 @@ usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MO
 translations of STSb. Runs are built in `FOLDER`, and used again where they are there. `MODEL` is
 multilingual-e5-small or use-multilingual: it is measured alone and under the scorer of each run,
 in a table of its own. `--first` records the first table alone, of the scorer and the best character
-n-grams of each language.
+n-grams of each language; `--mixed` that of corpora of two languages, of which one is English, from
+`DIR/../corpora` and `DIR/../eval`.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from firth.model import open_scorer
 from firth.pipeline.stages import build_encoder
 from firth.run.errors import require
 from firth.run.run import Run
-from firth.run.settings import Settings
+from firth.run.settings import parse_settings
 from firth.scorer.blend import build_blend
 from firth.scorer.scorer import Scorer
 from firth.text.types import Floats, PairScorer, TextPair
@@ -63,6 +64,18 @@ KINDS = {
     "French novels": ("fra", "fra_eltec_novels"),
 }
 KIND_WORDS = 300_000
+OWN, FREQUENT, SINGLE = "each by its own", "all by the most frequent", "that language alone"
+"""How the texts of a corpus of two languages are read, and a corpus of one of both."""
+MIXED = {
+    "de+fr": {
+        "German": ("corpora/deu_10kgnad_test", "eval/stsb-de"),
+        "French": ("corpora/fra_masakhanews", "eval/stsb-fr"),
+    },
+    "en+hi": {
+        "English": ("../corpora/news_onestop", "../eval/STSb"),
+        "Hindi": ("corpora/hin_ltrc_literature", "eval/hin"),
+    },
+}
 Rows = dict[str, list[Cell]]
 Shown = Sequence[str | tuple[str, str]]
 COMMAND = "python benchmarks/languages.py --data-dir DATA --runs RUNS"
@@ -107,8 +120,12 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--encoder", choices=OVER, help="record the table over an encoder alone")
     parser.add_argument("--first", action="store_true", help="the first table alone")
+    parser.add_argument("--mixed", action="store_true", help="the table of two languages alone")
     given = parser.parse_args()
     given.runs.mkdir(exist_ok=True)
+    if given.mixed:
+        mixed(given)
+        return
     if given.encoder:
         over(given)
         return
@@ -129,6 +146,7 @@ def main() -> None:
     if given.first:
         return
     _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER], done, data)
+    mixed(given)
     grown(given.data_dir, given.runs)
     kinds(given.data_dir, given.runs)
 
@@ -150,10 +168,12 @@ def opened(
     files: Sequence[Path],
     run: Path,
     stages: Sequence[Callable[[Run], object]] = (build_words, build_blend, build_encoder),
+    language: str = "auto",
 ) -> dict[str, PairScorer]:
     """Build a run, and open its scorer, its encoder if it is built, and the baselines."""
     if not run.is_dir():
-        build_corpus(Run.create(run, Settings()), [str(file) for file in files])
+        settings = parse_settings({"corpus": {"language": language}}, "benchmark")
+        build_corpus(Run.create(run, settings), [str(file) for file in files])
     for stage in stages:
         stage(Run.open(run))
     scorer = Scorer.open(run)
@@ -193,6 +213,28 @@ def over(given: argparse.Namespace) -> None:
     shown: Shown = [SCORER, short, both, (both, BETTER)]
     name = f"languages-over-{short}"
     _record(name, [], {}, shown, done, data, {BETTER: better}, f"{COMMAND} --encoder {model}")
+
+
+def mixed(given: argparse.Namespace) -> None:
+    """Record the accuracy in each of two languages of a corpus, by how its texts are read."""
+    done: dict[str, Evaluation] = {}
+    for languages, parts in MIXED.items():
+        files = {t: given.data_dir / f"{corpus}.jsonl.gz" for t, (corpus, _) in parts.items()}
+        first, stages = languages.split("+")[0], (build_words, build_blend)
+        named = {OWN: (languages, "auto"), FREQUENT: (f"{languages}-as-{first}", first)}
+        both = {
+            name: opened([*files.values()], given.runs / folder, stages, language)[SCORER]
+            for name, (folder, language) in named.items()
+        }
+        for title, (_, pairs) in parts.items():
+            alone = opened([files[title]], given.runs / f"{title}-alone", stages)[SCORER]
+            path = given.data_dir / pairs / "pairs.tsv"
+            done[title] = evaluate({**both, SINGLE: alone}, [f"{path}:{given.split}"])
+            print(title, *(f"{n} {done[title].find(n, done[title].sets[0].data.id)}" for n in both))
+    shown: Shown = [SINGLE, FREQUENT, OWN, (OWN, FREQUENT), (OWN, SINGLE)]
+    sizes = ", ".join(f"{title} {len(one.sets[0].data.rows):,}" for title, one in done.items())
+    data = DATA.format(split=given.split, sizes=sizes)
+    _record("languages-mixed", [], {}, shown, done, data, command=f"{COMMAND} --mixed")
 
 
 def evaluated(

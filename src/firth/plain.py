@@ -23,7 +23,7 @@ from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
 from firth.scorer.blend import build_blend
 from firth.text.types import Floats, Ints, Singles, checked_texts, unit
-from firth.text.words import language_of_texts
+from firth.text.words import languages_of_texts
 
 if TYPE_CHECKING:
     from firth.search.calibration import Calibration
@@ -133,7 +133,7 @@ def match(
         if ids is not None and len(ids) != len(texts):
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
     if language == AUTO:
-        language = language_of_texts(text for texts in read for text in texts)
+        language = languages_of_texts(text for texts in read for text in texts)
     vectors = encoded(read, encoder, language, seed, executor or Local())
     sides = [
         Texts(texts, list(map(str, ids if ids is not None else range(len(texts)))), of_texts)

@@ -144,6 +144,7 @@ def sentences_of(sizes: list[int], lengths: list[int] | None = None) -> WordSent
         bounds=np.cumsum([0, *repeated]),
         documents=np.repeat(np.arange(len(sizes)), sizes),
         sources=np.zeros(len(sizes), np.int32),
+        idf=Idf({}, 0, "none"),
     )
 
 
@@ -161,6 +162,7 @@ def random_sentences(count: int = 300, words: int = 60) -> WordSentences:
         bounds=np.concatenate(([0], np.cumsum(lengths))),
         documents=np.repeat(np.arange(count // 5), 5),
         sources=np.repeat([0, 1], count // 10).astype(np.int32),
+        idf=Idf({}, 0, "none"),
     )
 
 

@@ -97,10 +97,11 @@ def test_the_text_overrules_an_encoder_that_does_not_know_it(
 
 
 @pytest.mark.parametrize(
-    ("reads", "speed", "said"),
+    ("reads", "speed", "language", "said"),
     [
-        ("fi", 100, "no installed encoder is known to read en. pip install "),
-        ("en", 0.001, "would take about 50 minutes (--encoder "),
+        ("fi", 100, "auto", "no installed encoder is known to read en. pip install "),
+        ("fi", 100, "en+fi", "no installed encoder is known to read en+fi"),
+        ("en", 0.001, "auto", "would take about 50 minutes (--encoder "),
     ],
 )
 def test_another_language_and_too_many_sentences_leave_the_text_alone(
@@ -109,11 +110,12 @@ def test_another_language_and_too_many_sentences_leave_the_text_alone(
     capsys: pytest.CaptureFixture[str],
     reads: str,
     speed: float,
+    language: str,
     said: str,
 ) -> None:
     """The note says why, and what to do."""
     install(monkeypatch, encoders["knows"], reads=reads, speed=speed)
-    model = firth.build(SHORT)
+    model = firth.build(SHORT, settings={"corpus.language": language})
     assert said in capsys.readouterr().err.replace("\n", " ")
     assert model.run.settings.encoder.model == "none"
 

@@ -26,7 +26,15 @@ from firth.run.files import fingerprint_value, write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.text.sentences import split_paragraphs
-from firth.text.words import AUTO, UNKNOWN, language_of_texts, normal_form, word_count, words
+from firth.text.words import (
+    AUTO,
+    UNKNOWN,
+    language_among,
+    languages_of_texts,
+    normal_form,
+    word_count,
+    words,
+)
 
 SKIPPED = "skipped.jsonl"
 """What was not used of the inputs, a line each."""
@@ -308,14 +316,15 @@ class _Call:
         else:
             first = list(islice(items, _SAMPLE))
             seen = iter(first)
-        self._language = language_of_texts(x.text for x in seen if isinstance(x, Document))
+        self._language = languages_of_texts(x.text for x in seen if isinstance(x, Document))
         return chain(first, items)
 
     def _prepared(self, item: Item) -> Unsplit | Problem:
         """Look up whether the store has a document: it is not split again then."""
         if isinstance(item, Problem):
             return item
-        read, (digest, form) = unsplit(item, self._language), self._store.known(item.id)
+        read = unsplit(item, language_among(item.text, self._language))
+        digest, form = self._store.known(item.id)
         return replace(read, form=form) if digest == read.digest else read
 
     def _stage(self, item: Unsplit | Stored | Problem) -> int:

@@ -114,7 +114,10 @@ class Corpus:
 
     @cached_property
     def language(self) -> str:
-        """ISO 639 code of the language in which the texts were read; `und` where it is unknown."""
+        """ISO 639 code of the language in which the texts were read; `und` where it is unknown.
+
+        Several are joined by `+`, the most frequent first.
+        """
         return str(self._meta("language", UNKNOWN))
 
     @property

@@ -1,7 +1,7 @@
 """The corpus as word models read it: sentences of numbered words, in memory-mapped files."""
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,8 +15,9 @@ from firth.corpus.corpus import Corpus
 from firth.run.errors import TooLittleTextError
 from firth.run.run import Run
 from firth.run.settings import WordSettings
+from firth.text.stems import Idf
 from firth.text.types import Ints, ranges
-from firth.text.words import stemmer_of, stems, words
+from firth.text.words import stemmer_of, stems_of
 
 MAX_WORDS = 120
 """A longer sentence is cut into pieces of this many words, which follow one another."""
@@ -37,6 +38,7 @@ class WordSentences:
         bounds: int64, (n+1,): sentence i is pieces[bounds[i]:bounds[i+1]], never empty.
         documents: int64, (n,), ascending: document of each sentence.
         sources: int32, (n_documents,): file of each document of the corpus.
+        idf: How many sentences have each stem, rare ones included.
     """
 
     vocabulary: tuple[str, ...]
@@ -45,6 +47,7 @@ class WordSentences:
     bounds: Ints
     documents: Ints
     sources: npt.NDArray[np.int32]
+    idf: Idf
 
     def __len__(self) -> int:
         """Return the number of sentences."""
@@ -88,8 +91,9 @@ def read_sentences(
     scratch.mkdir(parents=True, exist_ok=True)
     names = ("pieces.i32", "lengths.i32", "bounds.i64", "documents.i64")
     pieces, lengths, bounds, documents = (scratch / name for name in names)
-    stemmed = stems(_number(corpus, pieces, lengths), stemmer)
-    vocabulary, counts, number_of = _vocabulary(stemmed, _mapped(pieces, np.int32), settings)
+    idf = _number(corpus, stemmer, pieces, lengths)
+    found = list(idf.frequencies)
+    vocabulary, counts, number_of = _vocabulary(found, _mapped(pieces, np.int32), settings)
     if not vocabulary:
         raise TooLittleTextError(
             f"{run.path}: no word occurs {settings.min_count} times in its corpus; lower min_count "
@@ -108,6 +112,7 @@ def read_sentences(
         bounds=_mapped(bounds, np.int64),
         documents=_mapped(documents, np.int64),
         sources=corpus.source_numbers(),
+        idf=idf,
     )
 
 
@@ -118,58 +123,59 @@ def _mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.asarray(np.memmap(path, dtype, "r"))
 
 
-def _number(corpus: Corpus, pieces: Path, lengths: Path) -> list[str]:
-    """Write the number of each word's type, and each sentence's words, as int32; return types."""
+def _number(corpus: Corpus, stemmer: str, pieces: Path, lengths: Path) -> Idf:
+    """Write the number of each word's stem, and each sentence's words, as int32.
+
+    Return the sentences of each stem, by its number.
+    """
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
-    with pieces.open("wb") as types, lengths.open("wb") as sizes:
+    having: Counter[int] = Counter()
+    with pieces.open("wb") as written, lengths.open("wb") as sizes:
         for batch in corpus.batches():
             read, counts = array("i"), array("i")
             for text in batch:
-                in_text = words(text)
-                read.extend(map(numbers.__getitem__, in_text))
-                counts.append(len(in_text))
-            read.tofile(types)
+                in_text = stems_of(text, stemmer)
+                numbered = [*map(numbers.__getitem__, in_text)]
+                having.update({*numbered})
+                read.extend(numbered)
+                counts.append(len(numbered))
+            read.tofile(written)
             counts.tofile(sizes)
-    return list(numbers)
+    frequencies = {stem: having[number] for stem, number in numbers.items()}
+    return Idf(frequencies, len(corpus), stemmer)
 
 
 def _vocabulary(
-    stemmed: list[str], types: npt.NDArray[np.int32], settings: WordSettings
+    found: list[str], numbers: npt.NDArray[np.int32], settings: WordSettings
 ) -> tuple[tuple[str, ...], Ints, npt.NDArray[np.int32]]:
-    """Return the stems that are kept, their counts, and each type's number, -1 where it is dropped.
+    """Return the stems that are kept, their counts, and the new number of each that was found.
 
-    `stemmed` has the stem of each type, and `types` the types of all words of the corpus.
+    It is -1 where a stem is dropped. `numbers` has the old numbers of all words of the corpus.
     """
-    names = sorted(set(stemmed))
-    if not names:
-        return (), np.empty(0, np.int64), np.empty(0, np.int32)
-    place = {name: number for number, name in enumerate(names)}
-    name_of = np.array([place[stem] for stem in stemmed], np.int64)
-    seen = np.zeros(len(stemmed), np.int64)
-    for start in range(0, len(types), _WORDS):
-        seen += np.bincount(types[start : start + _WORDS], minlength=len(stemmed))
-    counts = np.zeros(len(names), np.int64)
-    np.add.at(counts, name_of, seen)
-    order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] >= settings.min_count][: settings.vocabulary]
-    number = np.full(len(names), -1, np.int32)
+    seen = np.zeros(len(found), np.int64)
+    for start in range(0, len(numbers), _WORDS):
+        seen += np.bincount(numbers[start : start + _WORDS], minlength=len(found))
+    counts = seen.tolist()
+    order = np.array(sorted(range(len(found)), key=lambda n: (-counts[n], found[n])), np.int64)
+    order = order[seen[order] >= settings.min_count][: settings.vocabulary]
+    number = np.full(len(found), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    return tuple(names[n] for n in order.tolist()), counts[order], number[name_of]
+    return tuple(found[n] for n in order.tolist()), seen[order], number
 
 
 def _cut(
     pieces: Path, lengths: npt.NDArray[np.int32], number_of: npt.NDArray[np.int32]
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Replace types in the file by numbers of stems, which are never more; cut long sentences.
+    """Replace old numbers in the file by new ones, which are never more; cut long sentences.
 
     Where each sentence begins, and its sentence in the corpus, are yielded for some at a time.
     """
     written = 0
-    with pieces.open("rb") as types, pieces.open("r+b") as kept:
+    with pieces.open("rb") as old, pieces.open("r+b") as kept:
         for first in range(0, len(lengths), _SENTENCES):
             block = lengths[first : first + _SENTENCES]
-            numbers = number_of[np.fromfile(types, np.int32, int(block.sum()))]
+            numbers = number_of[np.fromfile(old, np.int32, int(block.sum()))]
             known = numbers >= 0
             owners = np.repeat(np.arange(first, first + len(block)), block)[known]
             sentence = np.flatnonzero(np.diff(owners, prepend=-1))

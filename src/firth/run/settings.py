@@ -61,8 +61,9 @@ class CorpusSettings(Section):
     fields: tuple[str, ...] = ()
     """Further fields to keep, for filters such as `--where "section = 'news'"`."""
     language: str = "auto"
-    """Language of the text (ISO 639-1), which chooses stemmer, sentence splitter and word lists. By
-    default it is recognized when the first documents are read, and kept."""
+    """Language of the text (ISO 639-1), which chooses stemmer, sentence splitter and word lists. Of
+    several, as `de+fr`, each text has its own. By default they are recognized when the first
+    documents are read, and kept."""
     max_record_bytes: Count = 32 << 20
     """A longer record is skipped and counted."""
     min_words: Count = 3

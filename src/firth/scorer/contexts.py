@@ -34,7 +34,7 @@ from firth.scorer.parts import ContextShare, TopicShare
 from firth.text.marks import names_in, negations_of, numerals_of
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
-from firth.text.words import normal_form, stems, words
+from firth.text.words import SEVERAL, normal_form, stemmer_of, stems, words
 
 CONTEXTS = Stage("contexts", version=3)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
@@ -239,15 +239,17 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
     A stem weighs the share of the topic's contexts that have it, times ln(1 + that share over its
     share in the corpus).
     """
-    marked = [*negations_of(idf.language), *numerals_of(idf.language)]
-    empty = stop_words(idf) | {*stems(marked, idf.stemmer)}
+    empty = set(stop_words(idf))
+    for language in idf.language.split(SEVERAL):
+        marked = [*negations_of(language), *numerals_of(language)]
+        empty.update(stems(marked, stemmer_of(language)))
     forms: dict[str, Counter[str]] = {}
     counts: list[Counter[str]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for text, topic in zip(texts, labels.tolist(), strict=True):
         written = words(text)
         pairs = {
             (stem, word)
-            for stem, word in zip(stems(written, idf.stemmer), written, strict=True)
+            for stem, word in zip(idf.terms(text), written, strict=True)
             if not (stem in empty or is_letter(stem) or stem.isdigit())
         }
         for stem, word in pairs:

@@ -12,7 +12,7 @@ from firth.scorer.parts import Knowledge, Word, WordMatch
 from firth.text.marks import Mark, marks_of, negations_of
 from firth.text.stems import is_letter, spelling_cosines, stop_words
 from firth.text.types import Floats
-from firth.text.words import as_written, stems, words
+from firth.text.words import as_written, language_among, words
 
 MAX_MATCHES = 10
 LEAST_MATCH = 0.25
@@ -101,9 +101,9 @@ class WordReader:
 
     def _read_text(self, text: str) -> tuple[list[str], list[Word]]:
         """Return the distinct stems of a text and, for each, its first word."""
-        language, lower = self._space.idf.language, words(text)
+        language, lower = language_among(text, self._space.idf.language), words(text)
         marks, negations = marks_of(text, language, self._names), negations_of(language)
-        stemmed = stems(lower, self._space.idf.stemmer)
+        stemmed = self._space.idf.terms(text)
         first: dict[str, Word] = {}
         for word, low, stem in zip(as_written(text), lower, stemmed, strict=True):
             mark = marks.get(low)

@@ -42,7 +42,7 @@ from firth.scorer.matches import WordReader
 from firth.scorer.parts import TOPICS, Part, parts_of
 from firth.scorer.parts import WORDS as WORDS_PART
 from firth.text.types import Floats, TextPair, checked, numbered
-from firth.text.words import UNKNOWN
+from firth.text.words import UNKNOWN, language_among
 
 COMPONENTS = "firth.components"
 """Entry-point group: name of a component → a function from a run to it. The function may have an
@@ -252,6 +252,7 @@ class Scorer:
         contexts = tuple(context for part in parts for context in part.contexts)
         aligned = self._reader.align(*pair, matches, added, every)
         word_matches, words1, words2, knowledge = aligned
+        language = language_among("\n".join(pair), self._space.idf.language)
         listed = {}
         for name, same in by_name.items():
             amounts = {
@@ -271,7 +272,7 @@ class Scorer:
             words2=words2,
             contexts=contexts,
             knowledge=knowledge,
-            language="" if self._space.idf.language == UNKNOWN else self._space.idf.language,
+            language="" if language == UNKNOWN else language,
         )
 
     def _mean(self, parts: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:

@@ -17,7 +17,6 @@ from scipy import sparse
 from firth.encoders.words import WordSpace
 from firth.text.stems import gram_table
 from firth.text.types import Floats, Ints, ranges, split_runs, starts
-from firth.text.words import stems, words
 
 _PAIRS, _CELLS = 1 << 10, 1 << 14
 """Pairs of texts, and pairs of stems, that are computed together. With more of them, most products
@@ -189,9 +188,7 @@ def _sums(rows: sparse.csr_matrix) -> Floats:
 
 @lru_cache(maxsize=1)
 def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
-    distinct, numbers, bounds = _numbered(map(words, texts))
-    stemmed, stem_of, _ = _numbered([stems(distinct, space.idf.stemmer)])
-    numbers = stem_of[numbers]
+    stemmed, numbers, bounds = _numbered(map(space.idf.terms, texts))
     owners = np.repeat(np.arange(len(texts)), np.diff(bounds))
     _, first = np.unique(owners * len(stemmed) + numbers, return_index=True)  # once in each text
     first.sort()

@@ -21,7 +21,19 @@ import numpy.typing as npt
 from firth.run.files import create_mapped, open_mapped
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, places
-from firth.text.words import characters, joined, spans, stems, with_anusvara, words
+from firth.text.words import (
+    BEGINNINGS,
+    best_known,
+    characters,
+    joined,
+    spans,
+    stemmer_for,
+    stemmer_of,
+    stemmers_of,
+    stems,
+    with_anusvara,
+    words,
+)
 
 K1, B = 1.5, 0.75
 """Saturation of counts and weight of lengths (Robertson & Zaragoza 2009; bm25s has the same)."""
@@ -126,17 +138,18 @@ def _blocks(
     texts: Iterable[str], stemmer: str, numbers: dict[str, int]
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield the words of each text of a block, and the numbers of all their stems in order."""
-    number_of = _NumberOfWord(stemmer, numbers)
+    known: dict[str, _NumberOfWord] = {}
     lengths, stems_of = array("q"), array("q")
     for text in texts:
-        found = words(text)
+        found, name = words(text), stemmer_for(text, stemmer, BEGINNINGS)
+        number_of = known.setdefault(name, _NumberOfWord(name, numbers))
         lengths.append(len(found))
         stems_of.extend(map(number_of.__getitem__, found))
         if len(stems_of) >= _BLOCK:
             yield np.frombuffer(lengths, np.int64), np.frombuffer(stems_of, np.int64)
             lengths, stems_of = array("q"), array("q")
-            if len(number_of) > _WORDS:
-                number_of.clear()
+            if sum(map(len, known.values())) > _WORDS:
+                known.clear()
     if lengths:
         whole = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
         yield np.frombuffer(lengths, np.int64), whole
@@ -150,14 +163,14 @@ class _NumberOfWord(dict[str, int]):
         self._stemmer, self._numbers = stemmer, numbers
 
     def __missing__(self, word: str) -> int:
-        (stem,) = _stems([word], self._stemmer)
+        stem = with_anusvara(stems([word], self._stemmer)[0])
         self[word] = number = self._numbers.setdefault(stem, len(self._numbers))
         return number
 
 
-def _stems(lower: Sequence[str], stemmer: str) -> list[str]:
-    """Return the stem of each lower-case word, with one spelling of Indic nasals."""
-    return list(map(with_anusvara, stems(lower, stemmer)))
+def _stems(text: str, stemmer: str) -> list[str]:
+    """Return the stem of each word of a text, with one spelling of Indic nasals."""
+    return list(map(with_anusvara, stems(words(text), stemmer_for(text, stemmer, BEGINNINGS))))
 
 
 @lru_cache(1 << 16)
@@ -188,14 +201,14 @@ class Bm25:
         self._sentence_lengths = np.maximum(_lengths(parts, sentences, counts[0]), np.float32(1))
         self._document_lengths = _lengths(parts, documents, counts[1])
         self._stop_words = stop_words(Idf({}, 0, stemmer))
-        self._dropped = self._stop_words & {*stems(_FUNCTION_WORDS.split(), stemmer)}
+        self._dropped = self._stop_words & {*stems(_FUNCTION_WORDS.split(), stemmer_of("en"))}
 
     def terms(self, query: str) -> dict[str, float]:
         """Return the stems of a query that are searched for, and how much each counts.
 
         Function words are left out, unless the query has nothing else; stop words count half.
         """
-        counts = Counter(_stems(words(query), self.stemmer))
+        counts = Counter(self._stems_of_query(words(query)))
         kept = {
             stem: times * (_LIGHT if stem in self._stop_words else 1.0)
             for stem, times in counts.items()
@@ -214,6 +227,12 @@ class Bm25:
         terms = self.terms(query)
         content = terms.keys() - self._stop_words or {*terms}
         return {stem for stem in content if characters(stem) != [stem]} or content
+
+    def _stems_of_query(self, lower: Sequence[str]) -> list[str]:
+        """Return the stem of each lower-case word, by the best known of several languages."""
+        stemmers = stemmers_of(self.stemmer, BEGINNINGS)
+        found = best_known(lower, stemmers, lambda stem: self.frequency(with_anusvara(stem)))
+        return list(map(with_anusvara, found))
 
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
@@ -275,7 +294,7 @@ class Bm25:
         A pair of known characters in a script without spaces is no word, and not among them.
         """
         distinct = list(dict.fromkeys(words(query)))
-        roots = zip(distinct, _stems(distinct, self.stemmer), strict=True)
+        roots = zip(distinct, self._stems_of_query(distinct), strict=True)
         unknown = {word: characters(word) for word, stem in roots if not self.frequency(stem)}
         return joined(word for word, parts in unknown.items() if {*parts} <= unknown.keys())
 
@@ -286,7 +305,7 @@ class Bm25:
         overlap become one.
         """
         matched: list[tuple[int, int]] = []
-        for (start, end), stem in zip(spans(text), _stems(words(text), self.stemmer), strict=True):
+        for (start, end), stem in zip(spans(text), _stems(text, self.stemmer), strict=True):
             if stem in terms and matched and start < matched[-1][1]:
                 matched[-1] = matched[-1][0], end
             elif stem in terms:

@@ -33,11 +33,10 @@ class Evidence:
 
 
 class Reader:
-    """Compares pairs of texts of a language (ISO 639-1)."""
+    """Compares pairs of texts of a language (ISO 639-1), or of one of several."""
 
     def __init__(self, language: str = "en") -> None:
         self._language = language
-        self._stop_words = ENGLISH_STOP_WORDS if language == "en" else frozenset[str]()
 
     def compare(self, a: str, b: str) -> Evidence:
         """Return what two texts share and differ in.
@@ -46,14 +45,13 @@ class Reader:
             >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
             ('exports', 'soon')
         """
-        one, two = tokens_of(a, self._language), tokens_of(b, self._language)
-        both = {token.key for token in two}
-        shared = dict.fromkeys(
-            token.lower
-            for token in one
-            if token.key in both and token.lower not in self._stop_words
-        )
         found = compared(a, b, self._language)
+        one, two = tokens_of(a, found.language), tokens_of(b, found.language)
+        both = {token.key for token in two}
+        stop_words = ENGLISH_STOP_WORDS if found.language == "en" else frozenset[str]()
+        shared = dict.fromkeys(
+            token.lower for token in one if token.key in both and token.lower not in stop_words
+        )
         return Evidence(
             tuple(shared),
             tuple(item.b for item in found if item.type is DifferenceType.ADDED),

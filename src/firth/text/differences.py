@@ -17,7 +17,7 @@ from firth.text.lexicon import Lexicon, lexicon_of
 from firth.text.stems import ENGLISH_STOP_WORDS
 from firth.text.tokens import Token, tokens_of
 from firth.text.types import checked_text
-from firth.text.words import UNKNOWN, language_of_texts
+from firth.text.words import UNKNOWN, language_among, language_of_texts
 
 _CLAUSE = 5
 """Words of meaning in a row that only one text has are an added clause."""
@@ -204,7 +204,8 @@ def _language(a: str, b: str) -> str:
 
 
 def compared(a: str, b: str, language: str) -> Differences:
-    """Return the differences of two texts of a known language; see `differences`."""
+    """Return the differences of two texts of a language, or one of several; see `differences`."""
+    language = language_among(f"{a}\n{b}", language)
     items = tuple(_items(tokens_of(a, language), tokens_of(b, language), a, b, language))
     ordered = sorted(items, key=lambda item: not item.matters)
     return Differences(a, b, language, tuple(ordered))

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from firth.text.words import has_word
+from firth.text.words import has_word, language_among
 
 MAX_WORDS = 200
 """A longer sentence (a table, a list, a text without full stops) is cut."""
@@ -42,9 +42,10 @@ _CUTS = (re.compile(r"[;:]$|^[\u2013\u2014-]+$|[.!?]$"), re.compile(r",$"))
 def split_paragraphs(text: str, language: str) -> list[list[str]]:
     """Return the sentences of each paragraph. Blank lines separate paragraphs.
 
-    The language is an ISO 639-1 code. Only white space and paragraphs without any word ("* * *")
-    are lost.
+    The language is an ISO 639-1 code, or several among which the text's is recognized (`de+fr`).
+    Only white space and paragraphs without any word ("* * *") are lost.
     """
+    language = language_among(text, language)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     paragraphs = (split_sentences(piece, language) for piece in _BLANK_LINES.split(text))
     return [sentences for sentences in paragraphs if any(map(has_word, sentences))]

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from firth.run.files import read_json, write_json
 from firth.text.types import Floats
-from firth.text.words import language_of, stems, words
+from firth.text.words import SEVERAL, language_of, stemmer_of, stems, stems_of
 
 Keys = npt.NDArray[np.uint64]
 IDF = "idf.json"
@@ -185,7 +185,7 @@ class Idf:
 
     @property
     def language(self) -> str:
-        """ISO 639-1 code of the language, as far as the stemmer tells it; else `und`."""
+        """ISO 639-1 code of the language, or several, as the stemmer tells it; else `und`."""
         return language_of(self.stemmer)
 
     @cached_property
@@ -199,7 +199,7 @@ class Idf:
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, repeated ones included."""
-        return stems(words(text), self.stemmer)
+        return stems_of(text, self.stemmer)
 
     def weight(self, term: str) -> float:
         """Return ln((1 + N) / (1 + n)), at least 0; an unknown term (n = 0) has the largest."""
@@ -221,7 +221,7 @@ def fit_idf(sentences: Iterable[str], stemmer: str) -> Idf:
     counts: Counter[str] = Counter()
     n = 0
     for sentence in sentences:
-        counts.update(set(stems(words(sentence), stemmer)))
+        counts.update(set(stems_of(sentence, stemmer)))
         n += 1
     return Idf(counts, n, stemmer)
 
@@ -244,7 +244,8 @@ def stop_words(idf: Idf) -> frozenset[str]:
     """
     least = _FREQUENT * max(idf.sentences, 20)
     frequent = [stem for stem, count in idf.frequencies.items() if count > least]
-    english = stems(sorted(ENGLISH_STOP_WORDS), idf.stemmer) if idf.language == "en" else []
+    is_english = "en" in idf.language.split(SEVERAL)
+    english = stems(sorted(ENGLISH_STOP_WORDS), stemmer_of("en")) if is_english else []
     return frozenset((*frequent, *english))
 
 

@@ -7,6 +7,8 @@ from Snowball (PyStemmer) where it knows the language; in Arabic, words are stri
 written with them (light10, Larkey et al. 2007). Search uses the beginnings of words elsewhere.
 """
 
+import copy
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -14,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
+
+from firth.run.errors import InputError
 
 _WITH_MARKS = (range(0x3400), range(0xA000, 0xAC00), range(0xFB00, 0x17000),
                range(0x18B00, 0x20000), range(0xE0100, 0xE01F0))  # fmt: skip
@@ -58,11 +62,17 @@ _NASAL = "(?:ङ(?=्[क-घ])|ञ(?=्[च-झ])|ण(?=्[ट-ढ])|न(?=�
 before others, too."""
 _INDIC = [block for block in range(0, 0x480, 0x80) if block != 0x280]
 """How far the scripts up to Malayalam are from Devanagari. Tamil has no anusvara."""
-AUTO, UNKNOWN = "auto", "und"
-"""A language that is to be recognized, and one that was not."""
+AUTO, UNKNOWN, SEVERAL = "auto", "und", "+"
+"""A language that is to be recognized, and one that was not; and what joins several languages, the
+most frequent first: `de+fr`."""
 _CHARACTERS, _BEGINNING = 1_000, 500
 """Characters by which a language is recognized, because a short text alone is often misjudged; and
-characters of a document that are read for it."""
+characters of a text that are read for it."""
+_LONG_ENOUGH, _SURE, _FEWEST, _ONE_IN = 100, 0.9, 2, 20
+"""Characters of a document that says its language by itself, and how likely that is; and how many
+such documents, at least and of how many, a further language of a corpus has."""
+_NO_LANGUAGE = "zxx"
+_REMEMBERED = 1 << 16
 NO_STEMMER, BEGINNINGS = "none", "beginnings"
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
@@ -196,6 +206,11 @@ def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
     return len(a & b) / union if union else 1.0
 
 
+def stems_of(text: str, stemmer: str) -> list[str]:
+    """Return the stem of each word of a text; several languages stem it by its own."""
+    return stems(words(text), stemmer_for(text, stemmer))
+
+
 def stems(words: Sequence[str], stemmer: str) -> list[str]:
     """Return the stem of each lower-case word."""
     if stemmer == NO_STEMMER:
@@ -260,12 +275,44 @@ def _arabic_stem(word: str) -> str:
 
 
 def stemmer_of(language: str) -> str:
-    """Return the name of the stemmer for an ISO 639-1 language; `none` where Snowball has none."""
-    return _STEMMERS.get(language, NO_STEMMER)
+    """Return the name of the stemmer for an ISO 639-1 language; `none` where Snowball has none.
+
+    That of several languages is called as they are: `de+fr`.
+    """
+    return language if SEVERAL in language else _STEMMERS.get(language, NO_STEMMER)
+
+
+def stemmers_of(stemmer: str, otherwise: str = NO_STEMMER) -> list[str]:
+    """Return the stemmer, or that of each of several languages, `otherwise` where one has none."""
+    if SEVERAL not in stemmer:
+        return [stemmer]
+    return [_STEMMERS.get(language, otherwise) for language in stemmer.split(SEVERAL)]
+
+
+def stemmer_for(text: str, stemmer: str, otherwise: str = NO_STEMMER) -> str:
+    """Return the stemmer of a text: of several languages that of its own."""
+    if SEVERAL not in stemmer:
+        return stemmer
+    return _STEMMERS.get(language_among(text, stemmer), otherwise)
+
+
+def best_known(
+    words: Sequence[str], stemmers: Iterable[str], frequency: Callable[[str], int]
+) -> list[str]:
+    """Return the stems of words by that stemmer of several whose stems have most texts.
+
+    A query, or a word, says too little about its language. `frequency` gives the texts of a stem.
+    """
+    found = [stems(words, stemmer) for stemmer in stemmers]
+    if len(found) == 1:
+        return found[0]
+    return max(found, key=lambda those: sum(math.log1p(frequency(stem)) for stem in those))
 
 
 def language_of(stemmer: str) -> str:
-    """Return the ISO 639-1 language of a stemmer; `und` where it has none."""
+    """Return the ISO 639-1 language of a stemmer, or its several; `und` where it has none."""
+    if SEVERAL in stemmer:
+        return stemmer
     return next((language for language, name in _STEMMERS.items() if name == stemmer), UNKNOWN)
 
 
@@ -274,13 +321,11 @@ def language_of_texts(texts: Iterable[str]) -> str:
 
     It is the ISO 639-3 code where the language has no shorter one, and `und` without any text.
     """
-    import py3langid
-
     votes: Counter[str] = Counter()
     piece, size = list[str](), 0
 
     def vote() -> None:
-        votes[py3langid.classify("\n".join(piece))[0]] += 1
+        votes[_recognizer().classify("\n".join(piece))[0]] += 1
 
     for text in texts:
         piece.append(text[:_BEGINNING])
@@ -291,3 +336,52 @@ def language_of_texts(texts: Iterable[str]) -> str:
     if size and not votes:
         vote()
     return max(votes, key=lambda code: (votes[code], code), default=UNKNOWN)
+
+
+def languages_of_texts(texts: Iterable[str]) -> str:
+    """Return the language of most texts, and those that at least one document in 20 has: `de+fr`.
+
+    Of the further ones, at least two documents have each. Short documents are not asked, and codes
+    or names, whose language is not sure, do not count.
+    """
+    beginnings = [text[:_BEGINNING] for text in texts]
+    first = language_of_texts(beginnings)
+    asked = [text for text in beginnings if len(text) >= _LONG_ENOUGH]
+    recognized = map(_recognizer().classify, asked)
+    votes = Counter(code for code, likely in recognized if likely >= _SURE and code != _NO_LANGUAGE)
+    least = max(_FEWEST, len(asked) / _ONE_IN)
+    found = {first, *(code for code, n in votes.items() if n >= least)}
+    return SEVERAL.join(sorted(found, key=lambda code: (-votes[code], code)))
+
+
+def language_among(text: str, languages: str) -> str:
+    """Return the language of a text: of several (`de+fr`) the likeliest, the first of equal ones.
+
+    Example:
+        >>> language_among("Où est la gare ?", "de+fr"), language_among("Où est la gare ?", "de")
+        ('fr', 'de')
+    """
+    return _likeliest(text[:_BEGINNING], languages) if SEVERAL in languages else languages
+
+
+@lru_cache(_REMEMBERED)
+def _likeliest(text: str, languages: str) -> str:
+    likely = dict(_recognizer(languages).rank(text))
+    return max(languages.split(SEVERAL), key=likely.__getitem__)
+
+
+@cache
+def _recognizer(languages: str | None = None) -> Any:
+    """Return what recognizes a language among several, or among all that it knows."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    if languages is None:
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    recognizer, codes = copy.copy(_recognizer()), languages.split(SEVERAL)
+    if unknown := [code for code in codes if code not in recognizer.labels]:
+        raise InputError(
+            f"corpus.language = {languages}: {', '.join(unknown)} cannot be recognized among other "
+            "languages; expected ISO 639-1 codes that + joins, such as de+fr"
+        )
+    recognizer.set_languages(codes)
+    return recognizer
