@@ -1,6 +1,8 @@
 """The harvest: which pairs are scored, what their scores are worth, and labels of scores."""
 
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,18 @@ def test_shards_hold_each_sentence_once(corpus_run: Run) -> None:
     assert sum(shard.size for shard in shards) == 400
     with pytest.raises(InputError, match=r"got 20 pairs \(paper.harvest.pairs is 20.*expected 30"):
         plan_shards(Corpus.open(corpus_run), HarvestSettings(pairs=20), Exclusions.load(), 1)
+
+
+def test_held_out_pairs_are_like_those_of_train() -> None:
+    """Each split has as many sentences for a pair, among which near ones are found."""
+    every: Any = SimpleNamespace(
+        usual_sentences=lambda: np.arange(20_000), distinct=lambda _, rows: rows
+    )
+    of_a_pair = [
+        len(shard.sentences) / shard.size
+        for shard in plan_shards(every, HarvestSettings(pairs=1_600), every, 1)
+    ]
+    assert max(of_a_pair) < 1.1 * min(of_a_pair)
 
 
 @given(st.integers(2, 40), st.integers(1, 60), st.integers(1, 5), st.integers(0, 9))

@@ -32,7 +32,7 @@ from firth.text.words import stemmer_of, stems_of, words
 from firth.train.objectives import rank_correlation
 from firth.train.teacher import Exclusions, exclusion_inputs
 
-HARVEST = Stage("paper/harvest", 3, "torch", "firth paper build --to harvest")
+HARVEST = Stage("paper/harvest", 4, "torch", "firth paper build --to harvest")
 SPLITS = ("train", "dev", "test")
 _HELD_OUT, _FEWEST = 0.01, 30
 """Share of the pairs in each of dev and test, and fewest pairs in all."""
@@ -174,8 +174,8 @@ def plan_shards(
         )
     order = np.random.default_rng(derive_seed(seed, "pairs")).permutation(usable)
     held = max(round(_HELD_OUT * count), min(_ENOUGH, round(_MOST_HELD_OUT * count)))
-    wanted = max(_FEWEST_SENTENCES, held) / len(order)
-    share = max(_HELD_OUT, min(_MOST_HELD_OUT, wanted))
+    # As many sentences for a pair as in train: among fewer, none have near neighbors.
+    share = min(_MOST_HELD_OUT, max(held / count, _FEWEST_SENTENCES / len(order)))
     ends = [round(part * len(order)) for part in (0.0, 1 - 2 * share, 1 - share, 1.0)]
     shards: list[Shard] = []
     sizes = (count - 2 * held, held, held)
