@@ -201,16 +201,11 @@ def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
                     expected = known.expected_false(highest, cut, every=all_near)
                     false = (wrong >= cut) & (all_near | (wrong == highest))
                     shares.append([expected, int(false.sum()), int((highest >= cut).sum())])
-            yield {
-                "way": "taken out",
-                "copied": copied,
-                "rules": rules,
-                "best": best,
-                "shares": shares,
-            }
+            cell = {"way": "taken out", "copied": copied, "rules": rules, "best": best}
+            yield {**cell, "shares": shares}
             best = nearest(vectors[asked], vectors[right])
             rules = {"firth": thresholds(lists)}
-            yield {"way": "lists", "copied": copied, "rules": rules, "best": best, "shares": []}
+            yield {"way": "lists", "copied": copied, "rules": rules, "best": best}
 
 
 def thresholds(null: MatchNull | None) -> list[float]:
@@ -271,20 +266,22 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     lists: dict[str, list[Cell]] = {}
     for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
         mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
-        for encoder in ENCODERS:
-            shares = [
-                measured(pair, "firth")
-                for key, pair in mine.items()
-                if key[1] == encoder and key[3] != VERSIONS
-            ]
-            if shares:
-                columns = (100 * np.array(shares)).T
-                rows[f"{encoder}, {kind}"] = [spread(column, 1) for column in columns]
+        for encoder in ENCODERS if corpora is CONFIRM else ():
+            own = {key[2:]: [] for key in mine if key[1] == encoder}
+            for key, pair in mine.items():
+                if key[1] == encoder:
+                    own[key[2:]].append(measured(pair, "firth"))
+            if own:
+                once = [cells for (_, copied), cells in own.items() if copied != VERSIONS]
+                columns = (100 * np.concatenate(once)).T
+                rows[encoder] = [spread(column, 1) for column in columns]
+                taken = [cells for (way, _), cells in own.items() if way == "taken out"]
+                rules[f"{encoder}, taken out, {kind}"] = held(np.concatenate(taken))
         for way, names in RULES.items():
             for rule in names:
                 own = [pair for key, pair in mine.items() if key[2] == way]
                 shares = [measured(pair, rule) for pair in own if rule in pair[0]["rules"]]
-                if shares:
+                if shares and (rule == "firth" or corpora is CONFIRM):
                     rules[f"{rule}, {way}, {kind}"] = held(shares)
         for copied in COPIED:
             taken = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]

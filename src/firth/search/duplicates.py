@@ -361,6 +361,8 @@ class _Finder:
                             f"of {lower:.2f} on."
                         )
                         break
+                else:
+                    said += " From any lower one on, more than half would be chance."
             self._notes.append(said)
 
         def texts(numbers: Ints) -> list[str]:
