@@ -87,7 +87,7 @@ class Model:
         """Name the run and the size of its corpus."""
         corpus = self.ask(lambda opened: opened.corpus)
         return (
-            f"Model({str(self.path)!r}: {corpus.n_documents:,} documents, "
+            f"Model({str(self.path)!r}: {len(corpus.owners):,} documents, "
             f"{len(corpus):,} sentences)"
         )
 

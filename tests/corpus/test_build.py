@@ -281,11 +281,13 @@ def test_added_documents_may_be_copies(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run")
     build_corpus(run, records(("a", "The cat sat."), ("b", "A dog sat.")))
     rows = records(("c", "The cat sat!"), ("a", "It rained."), ("d", "A dog sat?"))
+    before = Corpus.open(run, "all")
     for _ in range(2):
         summary = add_documents(run, rows)
         expected = {"a": ["It rained."], "b": ["A dog sat."], "c": ["The cat sat!"]}
         assert contents(run) == {**expected, "d": ["A dog sat."]}
         assert summary.copies == 1
+    assert [each.id for each in before.documents_with_text(1)] == ["b"]  # d came later
     assert "(unchanged)" in summary.text()
     add_documents(run, records(("c", "a dog sat")))
     assert contents(run) == {"a": ["It rained."], **{id: ["A dog sat."] for id in "bcd"}}

@@ -211,3 +211,24 @@ def test_an_answer_is_asked_for_once_more(
             ask(address, "/api/search", {"query": "ship"})
         assert (caught.value.code, caught.value.headers["retry-after"]) == (503, "1")
         assert ask(address, "/api/search", {"query": "ship"})["hits"]
+
+
+def test_a_service_has_all_documents_of_a_text(toy_copy: Path) -> None:
+    """Each has its page, and a hit names the others; one is left when the other goes."""
+    model = firth.load(toy_copy, quiet=True)
+    text = "The zebra of the keeper sleeps. Its stable is dry."
+    model.add([{"id": id, "title": f"Zebra {id}", "text": text} for id in ("one", "two")])
+    with running(toy_copy) as address:
+        assert ask(address, "/api/run")["documents"] == 42
+        assert "42 documents" in repr(model)
+        listed = ask(address, "/api/documents?query=zebra")["documents"]
+        assert [(each["title"], each["sentences"]) for each in listed] == [
+            ("Zebra one", 2), ("Zebra two", 2),
+        ]  # fmt: skip
+        hit = ask(address, "/api/search", {"query": "dry stable of a zebra"})["hits"][0]
+        assert (hit["document"], hit["also"], hit["page"]) == ("one", ["two"], 0)
+        copy = ask(address, "/api/document/two")
+        assert (copy["title"], copy["also"], len(copy["sentences"])) == ("Zebra two", ["one"], 2)
+        model.remove(["one"])
+        hit = ask(address, "/api/search", {"query": "dry stable of a zebra"})["hits"][0]
+        assert (hit["document"], hit["also"]) == ("two", [])

@@ -384,7 +384,7 @@ class _Call:
         if is_new_split:
             for id in store.staged(new=False):
                 store.set_part(id, part_of(id, self._seed, fraction))
-        firsts = {id for _, id, _ in store.sketches(whole=True)}
+        firsts = store.firsts()
         movable = [id for id in store.staged(new=not is_new_split) if id in firsts]
         siblings = self._keep_together(movable)
         held_out, count = store.count_staged()

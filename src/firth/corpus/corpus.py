@@ -122,8 +122,13 @@ class Corpus:
 
     @property
     def n_documents(self) -> int:
-        """Number of documents."""
+        """Number of documents, without copies."""
         return len(self.keys)
+
+    @property
+    def owners(self) -> Ints:
+        """The number of each document, and then that of the text of each copy."""
+        return np.append(np.arange(self.n_documents), self.copies[:, 1])
 
     def is_current(self) -> bool:
         """Return whether the store has the documents that it had when the corpus was opened."""
@@ -270,8 +275,10 @@ class Corpus:
     def page(self, sentence: int) -> int:
         """Return the page of a sentence in its PDF, from 1; 0 where its document is none."""
         key = int(self.keys[self.document_of(sentence)])
-        (blob,) = self._ask("SELECT paragraphs FROM documents WHERE key = ?", (key,))[0]
-        ends = np.frombuffer(blob, "<u4")
+        rows = self._ask("SELECT paragraphs FROM documents WHERE key = ?", (key,))
+        if not rows:
+            raise self._changed()
+        ends = np.frombuffer(rows[0][0], "<u4")
         if not len(ends) or not ends[0] & PAGE:
             return 0
         place = sentence - int(self.document_bounds[self.document_of(sentence)])
@@ -364,20 +371,25 @@ class Corpus:
 
         After all documents come their copies.
         """
-        if not 0 <= d < self.n_documents + len(self.copies):
+        if not 0 <= d < len(self.owners):
             raise IndexError(f"got document {d}, expected 0 to {self.n_documents - 1}")
         key = self.keys[d] if d < self.n_documents else self.copies[d - self.n_documents, 0]
-        return self._known("key = ?", [int(key)])[0]
+        return self._known("key = ?", [int(key)], {int(key)})[0]
 
     def documents_with_text(self, d: int, where: str | None = None) -> list[Document]:
         """Return document `d` and its copies, by key; of these, those that fulfil a filter."""
         condition, values = ("1", []) if where is None else parse_filter(where, self.fields)
         condition = f"form = (SELECT form FROM documents WHERE key = ?) AND ({condition})"
-        return self._known(f"{condition} ORDER BY key", [int(self.keys[d]), *values])
+        keys = [int(self.keys[d]), *self.copies[self.copies[:, 1] == d, 0].tolist()]
+        return self._known(f"{condition} ORDER BY key", [keys[0], *values], {*keys})
 
-    def _known(self, condition: str, values: Sequence[object]) -> list[Document]:
-        """Return what is known of documents, at least one."""
-        if not (rows := self._ask(f"SELECT * FROM documents WHERE {condition}", values)):
+    def _known(self, condition: str, values: Sequence[object], keys: set[int]) -> list[Document]:
+        """Return what is known of those documents of `keys` that fulfil a condition: at least one.
+
+        What came since the corpus was opened is ignored.
+        """
+        rows = self._ask(f"SELECT * FROM documents WHERE {condition}", values)
+        if not (rows := [row for row in rows if row[0] in keys]):
             raise self._changed()
         known = []
         for row in rows:

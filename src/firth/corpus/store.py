@@ -67,7 +67,7 @@ PRAGMA user_version = {VERSION};
 """
 WHOLE = "SELECT d.*, t.* FROM {} d LEFT JOIN texts t ON t.key = d.key"
 """Rows of a table of documents, each followed by the row of its text."""
-COPIED = "SELECT form, part, min(key) AS first FROM documents GROUP BY form HAVING count(*) > 1"
+COPIED = "SELECT form, min(key) AS first FROM documents GROUP BY form HAVING count(*) > 1"
 """The documents of which there are copies: a query."""
 _ID, _DIGEST, _FORM = map(_SEALED.split(", ").index, ("id", "digest", "form"))
 _LONG = 200
@@ -401,8 +401,13 @@ class Store:
 
     def sketches(self, *, whole: bool) -> list[tuple[bytes, str, int]]:
         """Return sketch, id and part of the documents that will be there, by key; no copies."""
-        rows = self.database.execute(_firsts("sketch, id, part", whole=whole))
-        return [row[:3] for row in rows]
+        keys = {key for _, key in self.database.execute(_firsts("id", whole=whole))}
+        rows = self.database.execute(f"{_remaining('sketch, id, part', whole=whole)} ORDER BY key")
+        return [row[:3] for row in rows if row[3] in keys]
+
+    def firsts(self) -> set[str]:
+        """Return the ids of the documents that will be there with `whole`; no copies."""
+        return {id for id, _ in self.database.execute(_firsts("id", whole=True))}
 
     def is_field_staged(self, name: str) -> bool:
         """Return whether a staged document has a value of a field."""
@@ -459,8 +464,8 @@ class Store:
         run("DELETE FROM incoming")
         # A copy is in the part of the first one, whose place it takes when that is removed.
         moved = run(
-            f"SELECT f.part, d.key FROM ({COPIED}) f JOIN documents d "
-            "ON d.form = f.form WHERE d.key != f.first AND d.part != f.part"
+            f"SELECT o.part, d.key FROM ({COPIED}) f JOIN documents d ON d.form = f.form "
+            "JOIN documents o ON o.key = f.first WHERE d.part != o.part"
         ).fetchall()
         for part, key in moved:
             run("UPDATE documents SET part = ? WHERE key = ?", (part, key))
@@ -519,12 +524,19 @@ class Store:
 
 
 def _firsts(columns: str, *, whole: bool) -> str:
-    """Return a query of the documents that a call will leave, without copies, by key."""
-    others, read = "added = 1 AND" if whole else "", f"{columns}, key, form"
+    """Return a query of the documents that a call will leave, without copies: columns and key."""
     return (
-        f"SELECT {columns}, min(key) AS first FROM (SELECT {read} FROM incoming UNION ALL "
-        f"SELECT {read} FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming)) "
-        "GROUP BY form ORDER BY first"
+        f"SELECT {columns}, min(key) AS first FROM ({_remaining(columns, whole=whole)}) "
+        "GROUP BY form"
+    )
+
+
+def _remaining(columns: str, *, whole: bool) -> str:
+    """Return a query of the documents that a call will leave: columns, key and form."""
+    others = "added = 1 AND" if whole else ""
+    return (
+        f"SELECT {columns}, key, form FROM incoming UNION ALL SELECT {columns}, key, form "
+        f"FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming)"
     )
 
 

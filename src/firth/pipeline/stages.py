@@ -195,7 +195,7 @@ def status(run: Run) -> Status:
     behind = any(state != "built" for state in states.values())
     return Status(
         run=str(run.path),
-        documents=whole.n_documents,
+        documents=len(whole.owners),
         sentences=len(whole),
         held_out=whole.n_documents - learn.n_documents,
         newer=newer,

@@ -53,7 +53,7 @@ def gather(run: Run) -> dict[str, Any]:
         "verdict": verdict(comparison, learned_nothing(run), encoder_of_run(run)),
         "bars": _bars(comparison) if comparison else [],
         "facts": {
-            "documents": f"{whole.n_documents:,}",
+            "documents": f"{len(whole.owners):,}",
             "sentences": f"{len(whole):,}",
             "words": f"{int(whole.word_counts.sum()):,}",
             "held-out documents": f"{whole.n_documents - corpus.n_documents:,}",

@@ -610,10 +610,9 @@ def _entries(corpus: Corpus) -> tuple[Ints, Ints]:
 
     These are the documents of a corpus and their copies, which have no sentences here.
     """
-    copies, n = corpus.copies, corpus.n_documents
-    keys = np.append(corpus.keys, copies[:, 0])
-    sizes = np.append(np.diff(corpus.document_bounds), np.zeros(len(copies), np.int64))
-    return np.stack([keys, sizes], axis=1), np.append(np.arange(n), copies[:, 1])
+    copies = corpus.copies[:, 0]
+    sizes = np.append(np.diff(corpus.document_bounds), np.zeros_like(copies))
+    return np.stack([np.append(corpus.keys, copies), sizes], axis=1), corpus.owners
 
 
 def _numbers(entries: Ints, wanted: Ints) -> Ints:

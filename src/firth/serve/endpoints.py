@@ -123,7 +123,7 @@ def _page(opened: Opened, request: schemas.DocumentsRequest) -> Plain:
         chosen = [number for number, name in enumerate(names) if wanted in name]
     page = chosen[(request.page - 1) * schemas.PAGE : request.page * schemas.PAGE]
     shown = [(corpus.document(number), number) for number in page]
-    sizes = np.diff(corpus.document_bounds)
+    sizes = np.diff(corpus.document_bounds)[corpus.owners]
     return {
         "total": len(chosen),
         "page": request.page,
@@ -364,7 +364,9 @@ ENDPOINTS = (
 def _names(opened: Opened) -> list[str]:
     """Return id and title of each document, as a part of either is looked for."""
     corpus = opened.corpus
-    both = zip(corpus.document_ids(), corpus.document_titles(), strict=True)
+    both = [*zip(corpus.document_ids(), corpus.document_titles(), strict=True)]
+    copies = map(corpus.document, range(corpus.n_documents, len(corpus.owners)))
+    both += [(copy.id, copy.title) for copy in copies]
     return [f"{id}\n{title}".casefold() for id, title in both]
 
 
