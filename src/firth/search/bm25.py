@@ -175,7 +175,8 @@ class Bm25:
     def terms(self, query: str) -> dict[str, float]:
         """Return the stems of a query that are searched for, and how much each counts.
 
-        Function words are left out, unless the query has nothing else; stop words count half.
+        Function words are left out, unless the query has nothing else; stop words count half. They
+        are left out, too, where sentences are so few that rarity says nothing.
         """
         counts = Counter(_stems(words(query), self.stemmer))
         kept = {
@@ -183,6 +184,8 @@ class Bm25:
             for stem, times in counts.items()
             if stem not in self._dropped and not is_letter(stem)
         }
+        if len(self._sentence_lengths) < _FEW:
+            kept = {stem: n for stem, n in kept.items() if stem not in self._stop_words} or kept
         frequent = max(_FREQUENT * len(self._sentence_lengths), _FEW)
         rare = {stem: n for stem, n in kept.items() if self.frequency(stem) <= frequent}
         return rare or kept or {stem: float(times) for stem, times in counts.items()}
@@ -254,11 +257,12 @@ class Bm25:
     def unknown(self, query: str) -> list[str]:
         """Return the distinct words of a query whose stems no sentence and no title has.
 
-        A pair of known characters in a script without spaces is no word, and not among them.
+        Stop words are none of them, nor is a pair of known characters in a script without spaces.
         """
         distinct = list(dict.fromkeys(words(query)))
-        roots = zip(distinct, _stems(distinct, self.stemmer), strict=True)
-        unknown = {word: characters(word) for word, stem in roots if not self.frequency(stem)}
+        roots = dict(zip(distinct, _stems(distinct, self.stemmer), strict=True))
+        content = (word for word, stem in roots.items() if stem not in self._stop_words)
+        unknown = {word: characters(word) for word in content if not self.frequency(roots[word])}
         return joined(word for word, parts in unknown.items() if {*parts} <= unknown.keys())
 
     def matched(self, terms: Container[str], text: str) -> tuple[tuple[int, int], ...]:
