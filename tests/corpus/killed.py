@@ -34,7 +34,7 @@ def records(*pairs: tuple[str, int]) -> list[dict[str, Any]]:
     return [{"id": id, "text": text(n)} for id, n in pairs]
 
 
-OLD = records(*((f"d{n}", n) for n in range(8)))
+OLD = records(*((f"d{n}", n) for n in range(8)), ("e1", 1), ("e2", 2))
 CALLS: dict[str, Callable[[Run, Path], object]] = {
     "create": lambda run, inputs: build_corpus(run, inputs),
     "build": lambda run, inputs: build_corpus(run, inputs),
@@ -52,8 +52,9 @@ def state(run: Run) -> State:
         corpus = Corpus.open(run, "all")
     except MissingStageError:
         return None
-    ids, texts = corpus.document_ids(), corpus.texts(range(len(corpus)))
-    return corpus.digest, corpus.keys.tolist(), [*ids, *texts]
+    keys = [*corpus.keys.tolist(), *corpus.copies[:, 0].tolist()]
+    ids = [corpus.document(d).id for d in range(len(keys))]
+    return corpus.digest, keys, [*ids, *corpus.texts(range(len(corpus)))]
 
 
 def forked(call: Callable[[], object], library: ctypes.CDLL, countdown: int) -> bool:
@@ -78,7 +79,7 @@ def main(library: ctypes.CDLL, folder: Path, name: str) -> None:
     build._SHARD, build._TRANSACTION = 1, 3_500
     inputs, new = folder / "old.jsonl", folder / "new.jsonl"
     inputs.write_text("".join(json.dumps(row) + "\n" for row in OLD))
-    rows = records(("d0", 0), ("d1", 11), ("d2", 12), ("d9", 9), ("d10", 10))
+    rows = records(("d0", 0), ("d1", 11), ("d2", 12), ("d9", 9), ("d10", 10), ("e9", 9))
     new.write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = parse_settings({"corpus": {"held_out_fraction": 0.0}}, "test")
     start = Run.create(folder / "start", settings)
