@@ -261,6 +261,33 @@ def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> N
         write_cleaned(run, result, out)
 
 
+def test_documents_with_one_text_are_exact_and_the_earliest_stays(
+    make: Make, tmp_path: Path
+) -> None:
+    """Also where an earlier one was read later, and where a third tells the same."""
+    source, *others = documents(range(2))
+    records: Records = [
+        {**source, "id": "read first", "date": "2001-01-01"},
+        *others,
+        {**source, "id": "earliest", "date": "2000-01-01"},
+        {**source, "id": "near", "text": source["text"] + " It rained.", "date": "2002-01-01"},
+    ]
+    run = make(records)
+    result = duplicates(run, unit="document")
+    (group,) = [g for g in result if g.representative.document == "earliest"]
+    kinds = {m.document: m.kind for m in group.members}
+    assert (kinds["read first"], kinds["near"]) == (Kind.EXACT, Kind.NEAR)
+    assert result.compared == len(records)
+    cleaned = write_cleaned(run, result, tmp_path / "documents.jsonl")
+    kept = {json.loads(line)["id"] for line in cleaned.documents.read_text().splitlines()}
+    assert kept & {"read first", "earliest", "near"} == {"earliest"}
+    assert cleaned.removed == cleaned.members
+    sentences = write_cleaned(run, duplicates(run), tmp_path / "sentences.jsonl")
+    dropped = [json.loads(line) for line in sentences.dropped.read_text().splitlines()]
+    assert {"document": "earliest", "sentence": 0, "kept": {"document": "read first",
+            "sentence": 0}, "kind": "exact", "why": "the same words"} in dropped  # fmt: skip
+
+
 def test_a_judged_sample_gives_an_interval(make: Make, tmp_path: Path) -> None:
     """What is exact is not judged; the interval is Wilson's."""
     path = tmp_path / "review.csv"

@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,8 @@ def write_cleaned(
     """Write the documents of a run without duplicates, as JSON Lines that `firth build` reads.
 
     Every member of a group is dropped, and its representative stays. What is related stays, too.
-    `OUT.dropped.jsonl` has a line for each text that was dropped.
+    `OUT.dropped.jsonl` has a line for each text that was dropped. With sentences,
+    documents that have the words of another one are dropped, too.
     """
     out, corpus = Path(out), Corpus.open(run, "all")
     dropped = dropped_file(out)
@@ -68,8 +68,9 @@ def write_cleaned(
     def lines() -> Iterator[dict[str, Any]]:
         nonlocal kept
         bounds = corpus.document_bounds.tolist()
-        for d, (first, end) in enumerate(pairwise(bounds)):
-            numbers = [i for i in range(first, end) if (d if whole else i) not in gone]
+        for d, owner in enumerate(corpus.owners.tolist() if whole else range(corpus.n_documents)):
+            sentences = range(bounds[owner], bounds[owner + 1])
+            numbers = [i for i in sentences if (d if whole else i) not in gone]
             if not numbers:
                 continue
             kept += 1
@@ -93,11 +94,20 @@ def write_cleaned(
                     "score": round(member.score, 4),
                     "why": member.evidence,
                 }
+        for copy in range(corpus.n_documents, corpus.n_documents if whole else len(corpus.owners)):
+            first = corpus.document(int(corpus.owners[copy])).id
+            yield {
+                "document": corpus.document(copy).id,
+                "sentence": 0,
+                "kept": {"document": first, "sentence": 0},
+                "kind": Kind.EXACT.value,
+                "why": "the same words",
+            }
 
     whole = result.unit == "document"
     write_json_lines(out, lines(), force)
     write_json_lines(dropped, reasons(), force)
-    return Cleaned(out, dropped, kept, corpus.n_documents - kept, len(gone))
+    return Cleaned(out, dropped, kept, len(corpus.owners) - kept, len(gone))
 
 
 def _named(member: Member) -> dict[str, Any]:

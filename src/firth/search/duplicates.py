@@ -294,11 +294,20 @@ class _Finder:
         self._reader = Reader(self._corpus.language)
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
-        documents = self._index.selected(where)
-        dates = np.array([self._dates[d] or _NO_DATE for d in documents.tolist()])
-        self._documents = documents[np.lexsort((self._corpus.keys[documents], dates))]
+        self._documents = self._by_age(self._index.selected(where))
         first = "the earliest by date" if any(self._dates) else "the one that was read first"
         self._notes = [f"The representative of a group is {first}."]
+
+    def _by_age(self, documents: Ints) -> Ints:
+        """Sort documents, or copies of some (`Corpus.owners`), by their dates and keys."""
+        corpus = self._corpus
+        keys = np.append(corpus.keys, corpus.copies[:, 0])[documents]
+        dates = [
+            self._dates[d] if d < corpus.n_documents else corpus.document(d).date
+            for d in documents.tolist()
+        ]
+        ordered = np.lexsort((keys, np.array([date or _NO_DATE for date in dates])))
+        return documents[ordered]
 
     def sentences(self) -> Duplicates:
         corpus, bounds = self._corpus, self._corpus.document_bounds
@@ -404,16 +413,18 @@ class _Finder:
         )
 
     def documents(self) -> Duplicates:
-        corpus, bounds, order = self._corpus, self._corpus.document_bounds, self._documents
+        corpus, bounds = self._corpus, self._corpus.document_bounds
+        order = self._by_age(np.flatnonzero(np.isin(corpus.owners, self._documents)))
 
         def text(number: int) -> str:
-            d = int(order[number])
+            d = int(corpus.owners[order[number]])
             return "\n".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
 
         numbers = progress(range(len(order)), "Reading documents")
         table = WordTable(([text(number)] for number in numbers), MIN_WORDS)
+        # Of documents with one text the earliest has its place.
         place = np.full(corpus.n_documents, -1)
-        place[order] = np.arange(len(order))
+        place[corpus.owners[order[::-1]]] = np.arange(len(order))[::-1]
         similar, least = self._aligned(place, table)
 
         def texts(numbers: Ints) -> list[str]:
@@ -421,16 +432,17 @@ class _Finder:
 
         def member(number: int, whole: str, kind: Kind, score: float, other: str) -> Member:
             d = int(order[number])
-            first = corpus.text(int(bounds[d])) if bounds[d] < bounds[d + 1] else ""
+            known, owner = corpus.document(d), int(corpus.owners[d])
+            first = corpus.text(int(bounds[owner])) if bounds[owner] < bounds[owner + 1] else ""
             return Member(
-                document=self._ids[d],
-                title=self._titles[d],
+                document=known.id,
+                title=known.title,
                 sentence=0,
                 text=first,
                 kind=kind,
                 score=score,
                 differ=self._differing(other, whole) if kind is Kind.RELATED else (),
-                date=self._dates[d],
+                date=known.date,
                 number=d,
                 near=_near_copies(other, whole),
             )
