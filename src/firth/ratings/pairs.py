@@ -22,7 +22,7 @@ from firth.ratings.sentences import (
 )
 from firth.run.console import Progress
 from firth.run.errors import InputError
-from firth.run.settings import Section, derive_seed
+from firth.run.settings import Count, Fraction, Section, derive_seed
 from firth.text.types import Floats, Ints
 
 _TRIES = 200
@@ -31,8 +31,6 @@ _CANDIDATES = 20
 """Candidates of buckets for each pair that is wanted."""
 _BANDS = 20
 """Ranges of overlap of equal width. A first sentence gives the candidates one partner of each."""
-Fraction = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
 
 
 class Strategy(StrEnum):

@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,11 @@ import numpy as np
 from firth.run.errors import InputError, MissingExtraError, require
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
 from firth.text.stems import Idf
-from firth.text.types import CosineScorer, Floats, Singles
+from firth.text.types import CosineScorer, Encode, Floats, Singles
 from firth.text.words import stems_of
 
 LookUp = Callable[[str], Singles | None]
 """Returns the vector of a word, or None where the word has none."""
-Encode = Callable[[Sequence[str]], Floats]
 _WORD = re.compile(r"\w+")
 _SIF = 1e-3
 _WORDS, _VECTORS = "words.json", "vectors.safetensors"
@@ -97,13 +96,7 @@ def read_vectors(path: str | Path) -> tuple[LookUp, int]:
             f"{path}: expected word vectors as text, a word and its numbers on each line, as "
             f"word2vec, fastText and GloVe publish them: {error}"
         ) from error
-    rows = vectors.key_to_index
-
-    def look_up(word: str) -> Singles | None:
-        row = rows.get(word, rows.get(word.lower()))
-        return None if row is None else np.asarray(vectors.vectors[row])
-
-    return look_up, int(vectors.vector_size)
+    return _looked_up(vectors.key_to_index, vectors.vectors), int(vectors.vector_size)
 
 
 def glove() -> tuple[LookUp, int]:
@@ -126,12 +119,15 @@ def glove() -> tuple[LookUp, int]:
     if vectors.ndim != 2 or len(vectors) != len(vocabulary):
         raise InputError(f"{data}: shape {vectors.shape} for {len(vocabulary)} words")
     rows = {word: row for row, word in reversed(list(enumerate(vocabulary)))}
+    return _looked_up(rows, vectors), int(vectors.shape[1])
 
+
+def _looked_up(rows: Mapping[str, int], vectors: Singles) -> LookUp:
     def look_up(word: str) -> Singles | None:
         row = rows.get(word, rows.get(word.lower()))
-        return None if row is None else vectors[row]
+        return None if row is None else np.asarray(vectors[row])
 
-    return look_up, int(vectors.shape[1])
+    return look_up
 
 
 @dataclass(frozen=True, eq=False)
