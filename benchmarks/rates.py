@@ -267,14 +267,14 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
         mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
         for encoder in ENCODERS if corpora is CONFIRM else ():
-            own = [
+            named = [
                 (key, measured(pair, "firth")) for key, pair in mine.items() if key[1] == encoder
             ]
-            if own:
-                once = np.array([cell for key, cell in own if key[3] != VERSIONS])
+            if named:
+                once = np.array([cell for key, cell in named if key[3] != VERSIONS])
                 rows[encoder] = [spread(100 * column, 1) for column in once.T]
-                taken = [cell for key, cell in own if key[2] == "taken out"]
-                rules[f"{encoder}, taken out, {kind}"] = held(taken)
+                apart = [cell for key, cell in named if key[2] == "taken out"]
+                rules[f"{encoder}, taken out, {kind}"] = held(apart)
         for way, names in RULES.items():
             for rule in names:
                 own = [pair for key, pair in mine.items() if key[2] == way]
