@@ -267,16 +267,14 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
         mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
         for encoder in ENCODERS if corpora is CONFIRM else ():
-            own = {key[2:]: [] for key in mine if key[1] == encoder}
-            for key, pair in mine.items():
-                if key[1] == encoder:
-                    own[key[2:]].append(measured(pair, "firth"))
-            if own:
-                once = [cells for (_, copied), cells in own.items() if copied != VERSIONS]
-                columns = (100 * np.concatenate(once)).T
-                rows[encoder] = [spread(column, 1) for column in columns]
-                taken = [cells for (way, _), cells in own.items() if way == "taken out"]
-                rules[f"{encoder}, taken out, {kind}"] = held(np.concatenate(taken))
+            named = [
+                (key, measured(pair, "firth")) for key, pair in mine.items() if key[1] == encoder
+            ]
+            if named:
+                once = np.array([cell for key, cell in named if key[3] != VERSIONS])
+                rows[encoder] = [spread(100 * column, 1) for column in once.T]
+                apart = [cell for key, cell in named if key[2] == "taken out"]
+                rules[f"{encoder}, taken out, {kind}"] = held(apart)
         for way, names in RULES.items():
             for rule in names:
                 own = [pair for key, pair in mine.items() if key[2] == way]
