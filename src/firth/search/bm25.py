@@ -81,11 +81,19 @@ class Postings:
 
     def of(self, term: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
         """Return the rows that have a stem, given by its hash, and their counts."""
+        some = self._places(term)
+        return self.rows[some].astype(np.int64), self.counts[some]
+
+    def count(self, term: int) -> int:
+        """Return how many rows have a stem, without reading them."""
+        some = self._places(term)
+        return int(some.stop - some.start)
+
+    def _places(self, term: int) -> slice:
         place = int(np.searchsorted(self.terms, np.uint64(term)))
         if place == len(self.terms) or int(self.terms[place]) != term:
-            return np.empty(0, np.int64), np.empty(0, np.uint8)
-        some = slice(int(self.bounds[place]), int(self.bounds[place + 1]))
-        return self.rows[some].astype(np.int64), self.counts[some]
+            return slice(0, 0)
+        return slice(int(self.bounds[place]), int(self.bounds[place + 1]))
 
 
 def write_postings(folder: Path, scratch: Path, texts: Iterable[str], stemmer: str) -> None:
@@ -239,7 +247,7 @@ class Bm25:
 
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
-        return sum(len(part.of(hash_of(stem))[0]) for part in self._parts)
+        return sum(part.count(hash_of(stem)) for part in self._parts)
 
     def scores(self, query: str) -> tuple[Singles, Singles, tuple[float, float]]:
         """Return the BM25 of a query with n sentences, (n,), and with m documents, (m,).
