@@ -9,6 +9,7 @@ DistributedDataParallel: its batches (`Schedule.accumulate`), or the parts of it
 (`in_parts`). Stages that train are built by `build_together`.
 """
 
+import atexit
 import ctypes
 import json
 import math
@@ -385,7 +386,17 @@ def _group() -> Any:
     # Processes wait for what process 0 does alone, which may take days.
     patient = InitProcessGroupKwargs(timeout=timedelta(days=30))
     unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-    return Accelerator(cpu=device().type == "cpu", kwargs_handlers=[unused, patient])
+    accelerator = Accelerator(cpu=device().type == "cpu", kwargs_handlers=[unused, patient])
+    _leave_at_exit()
+    return accelerator
+
+
+@cache
+def _leave_at_exit() -> None:
+    """Leave the group before the process ends, which its waiting threads would abort."""
+    from accelerate import PartialState
+
+    atexit.register(PartialState().destroy_process_group)
 
 
 def _share(schedule: Schedule, title: str) -> range:
