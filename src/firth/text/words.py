@@ -290,7 +290,7 @@ def stemmers_of(stemmer: str, otherwise: str = NO_STEMMER) -> list[str]:
 
 
 def stemmer_for(text: str, stemmer: str, otherwise: str = NO_STEMMER) -> str:
-    """Return the stemmer of a text: of several languages that of its own."""
+    """Return the stemmer of the language of a text, where `stemmer` names several languages."""
     if SEVERAL not in stemmer:
         return stemmer
     return _STEMMERS.get(language_among(text, stemmer), otherwise)
