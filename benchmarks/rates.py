@@ -340,7 +340,7 @@ def answered(task: Task, encoder: str, work: Path) -> list[Cell]:
     firth.build(kept, run, encoder="none" if encoder == "text alone" else encoder, seed=SEED)
     search = Search.open(run)
     hits = [search.search(task.queries[at], top=1)[:1] for at in chosen]
-    evidence = np.array([search.first_evidence(task.queries[at], "sentence") for at in chosen])
+    evidence = np.array([search.first_evidence(task.queries[at])["sentence"] for at in chosen])
     cosines = np.array([hit[0].dense_score if hit else 0.0 for hit in hits])
     said = np.array([hit[0].answer if hit else UNLIKELY for hit in hits])
     without = lost[chosen]

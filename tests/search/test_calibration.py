@@ -26,7 +26,7 @@ from firth.search import calibrate
 from firth.search.calibrate import build_calibration, fit_matches, with_versions
 from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
 from firth.search.index import INDEX, Index, build_index
-from firth.search.search import Search
+from firth.search.search import Search, Unit
 from firth.text.types import Ints, Singles, unit
 
 Make = Callable[..., Run]
@@ -297,7 +297,7 @@ def test_every_score_is_a_sum_of_one_thread(make: Make, monkeypatch: pytest.Monk
     """Sums of small matrices are equal anyway; those of an encoder's vectors are not."""
     seen, evidence = list[set[int]](), Search.first_evidence
 
-    def first_evidence(*given: object, **named: object) -> float:
+    def first_evidence(*given: object, **named: object) -> dict[Unit, float]:
         seen.append(blas_threads())
         return evidence(*given, **named)  # type: ignore[arg-type]
 

@@ -164,7 +164,7 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     some: Any = of_documents[of_documents > 0].astype(float)
     ahead = (some.max() - some.mean()) / some.std()
     expected = cover[at] + search.evidence_weight * dense[at] + module.AHEAD_WEIGHT * ahead
-    assert search.first_evidence(query, unit) == pytest.approx(float(expected), rel=1e-5)
+    assert search.first_evidence(query)[unit] == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_a_document_is_found_by_words_of_several_sentences(make: Make) -> None:
@@ -272,9 +272,10 @@ def test_a_hidden_document_gives_no_evidence(calibrated: Search) -> None:
     """Its own words have the most, and without it the best of the rest has less."""
     query = calibrated.index.corpus.text(17)
     owner = int(calibrated.index.corpus.document_of([17])[0])
+    hidden = calibrated.first_evidence(query, owner)
+    other = calibrated.first_evidence(query, (owner + 1) % 24)
     for unit in UNITS:
-        hidden = calibrated.first_evidence(query, unit, owner)
-        assert 0 < hidden < calibrated.first_evidence(query, unit, (owner + 1) % 24)
+        assert 0 < hidden[unit] < other[unit]
 
 
 def test_equal_sentences_are_one_hit(make: Make) -> None:

@@ -135,6 +135,6 @@ def _without_answer(search: Search, rng: np.random.Generator) -> dict[str, Float
     for document in progress(drawn, "Calibration", len(drawn)):
         text = titles[document] or corpus.text(int(bounds[document]))
         question = " ".join(text.split()[:WORDS])
-        for each in UNITS:
-            found[each].append(search.first_evidence(question, each, hidden=document))
+        for unit, evidence in search.first_evidence(question, hidden=document).items():
+            found[unit].append(evidence)
     return {each: np.sort(np.array(values)) for each, values in found.items()}

@@ -20,7 +20,7 @@ word of the query. The calibration says how often the first hit of a question wi
 reaches it. The verdict on a query is that on its first hit, and no later hit has a better one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -202,6 +202,13 @@ class _Candidates:
 
     def __getitem__(self, chosen: npt.NDArray[Any]) -> "_Candidates":
         return _Candidates(**{name: column[chosen] for name, column in vars(self).items()})
+
+    def first(self, most: int, mode: Mode, ahead: float) -> "_Candidates":
+        """Return the best that are hits by a mode, the best first; `ahead` adds to the evidence."""
+        counts = mode != "lexical", mode != "dense"
+        hits = self[(counts[0] & (self.dense > 0)) | (counts[1] & (self.lexical > 0))]
+        best = hits[np.lexsort((hits.numbers, -hits.scores))[:most]]
+        return replace(best, evidence=best.evidence + ahead)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,12 +425,13 @@ class Search:
         scripts = scripts_of([query])
         return bool(scripts) and not scripts & self.calibration.scripts
 
-    def first_evidence(self, query: str, unit: Unit, hidden: int | None = None) -> float:
-        """Return the evidence of the first hit outside a document, at least 0."""
+    def first_evidence(self, query: str, hidden: int | None = None) -> dict[Unit, float]:
+        """Return the evidence of the first hit of each unit outside a document, at least 0."""
         every = np.arange(self.index.corpus.n_documents)
         left = None if hidden is None else np.delete(every, hidden)
-        first = self._candidates(query, 1, "hybrid", unit, left).evidence
-        return float(first[0]) if len(first) else 0.0
+        first = self._candidates(query, 1, "hybrid", UNITS, left)
+        found = {unit: first[unit].evidence for unit in UNITS}
+        return {unit: float(found[unit][0]) if len(found[unit]) else 0.0 for unit in UNITS}
 
     def _distinct(
         self, query: str, top: int, mode: Mode, unit: Unit, where: str | None
@@ -432,7 +440,7 @@ class Search:
         pool = top
         documents = None if where is None else self.index.selected(where)
         while True:
-            best = self._candidates(query, pool, mode, unit, documents, where)
+            best = self._candidates(query, pool, mode, (unit,), documents, where)[unit]
             if unit == "document":
                 return best
             firsts: dict[str, int] = {}
@@ -452,11 +460,11 @@ class Search:
         query: str,
         pool: int,
         mode: Mode,
-        unit: Unit,
+        units: Sequence[Unit],
         documents: Ints | None,
         where: str | None = None,
-    ) -> _Candidates:
-        """Return the best `pool` candidates of some documents, or of all, the best first."""
+    ) -> dict[Unit, _Candidates]:
+        """Return the best `pool` candidates of units in some documents, or in all, best first."""
         by_words = _ByWords.of(self.index, query, documents)
         chosen = self._chosen(query, pool, mode, by_words, documents)
         near = self._near(query, chosen)
@@ -477,28 +485,27 @@ class Search:
         dense = near[0][rows.like].astype(np.float64)
         own = by_words.scales[0].standard(rows.lexical) + self.dense_weight * cosines[rows.like]
         own_cover = by_words.sentences[rows.numbers[rows.like]] / by_words.ceilings[0]
-        best = _Candidates(
+        sentences = _Candidates(
             numbers=rows.numbers,
             scores=_of_mode(mode, (own + hybrid[rows.owners]) / 2, dense, lexical),
             dense=dense,
             lexical=lexical,
             evidence=(own_cover + cover[rows.owners]) / 2 + self.evidence_weight * dense,
         )
-        if unit == "sentence":
-            best = best[~rows.is_hidden]
-        else:
+        found: dict[Unit, _Candidates] = {}
+        if "sentence" in units:
+            found["sentence"] = sentences[~rows.is_hidden]
+        if "document" in units:
             dense = (near[1] + near[2]).astype(np.float64) / 2
-            best = _Candidates(
-                numbers=rows.best_of_each(best.scores),
+            found["document"] = _Candidates(
+                numbers=rows.best_of_each(sentences.scores),
                 scores=_of_mode(mode, hybrid, dense, whole_lexical),
                 dense=dense,
                 lexical=whole_lexical,
                 evidence=cover + self.evidence_weight * near[1],
             )
-        best = replace(best, evidence=best.evidence + AHEAD_WEIGHT * _ahead(by_words.documents))
-        counts = mode != "lexical", mode != "dense"
-        best = best[(counts[0] & (best.dense > 0)) | (counts[1] & (best.lexical > 0))]
-        return best[np.lexsort((best.numbers, -best.scores))[:pool]]
+        ahead = AHEAD_WEIGHT * _ahead(by_words.documents)
+        return {unit: best.first(pool, mode, ahead) for unit, best in found.items()}
 
     def _rows(self, by_words: "_ByWords", chosen: Ints, named: Ints, cosines: Singles) -> "_Rows":
         """Return the sentences of documents, and the titles of those that are `named`."""
