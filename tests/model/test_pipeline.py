@@ -101,3 +101,12 @@ def test_an_estimate_needs_enough_text(tmp_path: Path, monkeypatch: pytest.Monke
     assert predicted.words > predicted.probe_words > 0
     assert min(predicted.seconds, predicted.peak_mib, predicted.disk_mib) > 0
     assert not (tmp_path / "run").exists()
+
+
+def test_costs_grow_as_a_power_of_the_words() -> None:
+    """Two that doubled double again with each doubling, one that grew less grows less; never more."""
+    half = estimate._Probe(500, (1.0, 100.0, 8.0, 5.0))
+    whole = estimate._Probe(1_000, (2.0, 100.0, 32.0, 5.0 * 2**0.5))
+    grown = estimate._grown(half, whole, 4_000)
+    assert grown == pytest.approx([8.0, 100.0, 128.0, 10.0 * 2**0.5])
+    assert estimate._grown(half, whole, 900) == list(whole.costs), "a probe of all is no forecast"

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -15,11 +16,17 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 
 _PROBE_WORDS = 100_000
+_SHARES = 0.05, 0.5, 1.0
+"""Parts of the probe that are built: a first one, which loads code, half of it, and all of it."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a build would cost, by a line through a probe of so many words of its documents."""
+    """What a build would cost, by the growth from half a probe of its documents to all of it.
+
+    `peak_mib` is memory without mapped files, which the system reads from disk again when it needs
+    their place.
+    """
 
     words: int
     probe_words: int
@@ -31,8 +38,9 @@ class Estimate:
         """Return the prediction in a sentence."""
         return wrapped(
             f"A build of about {self.words:,} words takes about {self.seconds:,.0f} s of processor "
-            f"time, {self.peak_mib:,.0f} MiB of memory and {self.disk_mib:,.0f} MiB on disk. This "
-            f"is a line through builds of {self.probe_words // 2:,} and {self.probe_words:,} words."
+            f"time, {self.peak_mib:,.0f} MiB of memory and {self.disk_mib:,.0f} MiB on disk: "
+            f"as they grew from a build of {self.probe_words // 2:,} to one of "
+            f"{self.probe_words:,} words."
         )
 
 
@@ -46,25 +54,40 @@ def estimate(run: Run, documents: Any) -> Estimate:
             f"got {sum(counts):,} words in {plural(len(texts), 'document')}. Build them: at this "
             "size it takes seconds"
         )
-    sizes, costs = [], []
+    probes: list[_Probe] = []
     with tempfile.TemporaryDirectory(prefix="firth-estimate-") as folder, silenced():
-        for name, share in (("half", 0.5), ("whole", 1.0)):
+        for share in _SHARES:
             part = texts[: max(2, int(share * len(texts)))]
-            probe = Run(Path(folder) / name, run.settings, run.encoder)
+            probe = Run(Path(folder) / str(share), run.settings, run.encoder)
             began = process_time()
             bring_up_to_date(probe, part)
             seconds = process_time() - began
             disk = sum(p.stat().st_size for p in probe.path.rglob("*") if p.is_file()) / 2**20
-            peak = _peak_mib()
-            sizes.append(sum(counts[: len(part)]))
-            costs.append((seconds, peak, disk))
-    (low, high), factor = sizes, words - sizes[1]
+            probes.append(_Probe(sum(counts[: len(part)]), (seconds, _peak_mib(), disk)))
+    half, whole = probes[-2:]
+    return Estimate(words, whole.words, *_grown(half, whole, words))
 
-    def along(half: float, whole: float) -> float:
-        return max(whole, whole + (whole - half) / max(1, high - low) * factor)
 
-    predicted = [along(half, whole) for half, whole in zip(*costs, strict=True)]
-    return Estimate(words, high, *predicted)
+@dataclass(frozen=True)
+class _Probe:
+    """A small build: its words, and its seconds, MiB of memory and MiB on disk."""
+
+    words: int
+    costs: tuple[float, ...]
+
+
+def _grown(half: _Probe, whole: _Probe, words: int) -> list[float]:
+    """Return the costs of so many words, each a power of the words through both builds.
+
+    The power is in [0, 1]: vocabularies, and with them tables and memory, grow ever slower, so that
+    a line would predict far too much.
+    """
+    times, known = max(words / whole.words, 1.0), log(whole.words / half.words)
+    grown = []
+    for low, high in zip(half.costs, whole.costs, strict=True):
+        power = log(high / low) / known if 0 < low < high and known > 0 else 0.0
+        grown.append(high * times ** min(power, 1.0))
+    return grown
 
 
 def _peak_mib() -> float:
