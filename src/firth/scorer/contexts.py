@@ -34,7 +34,7 @@ from firth.scorer.parts import ContextShare, TopicShare
 from firth.text.marks import names_in, negations_of, numerals_of
 from firth.text.stems import Idf, is_letter, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
-from firth.text.words import SEVERAL, normal_form, stemmer_of, stems, words
+from firth.text.words import SEVERAL, normal_form, stemmer_for, stemmer_of, stems, words
 
 CONTEXTS = Stage("contexts", version=3)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
@@ -247,9 +247,10 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
     counts: list[Counter[str]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for text, topic in zip(texts, labels.tolist(), strict=True):
         written = words(text)
+        stemmed = stems(written, stemmer_for(text, idf.stemmer))
         pairs = {
             (stem, word)
-            for stem, word in zip(idf.terms(text), written, strict=True)
+            for stem, word in zip(stemmed, written, strict=True)
             if not (stem in empty or is_letter(stem) or stem.isdigit())
         }
         for stem, word in pairs:

@@ -229,11 +229,13 @@ class _Rows:
     lexical: Singles
     is_hidden: npt.NDArray[np.bool_]
 
-    def best_of_each(self, scores: Floats) -> Ints:
-        """Return the number of the best row of each document, (m,); a heading comes last."""
-        order = np.lexsort((self.numbers, -scores, self.is_hidden, self.owners))
-        firsts = np.unique(self.owners[order], return_index=True)[1]
-        return self.numbers[order[firsts]]
+    def best_of(self, documents: Ints, scores: Floats) -> Ints:
+        """Return the number of the best row of each of k documents, (k,); a heading comes last."""
+        rows = np.flatnonzero(np.isin(self.owners, documents))
+        columns = self.numbers, -scores, self.is_hidden, self.owners
+        rows = rows[np.lexsort(tuple(column[rows] for column in columns))]
+        owners, firsts = np.unique(self.owners[rows], return_index=True)
+        return self.numbers[rows[firsts[np.searchsorted(owners, documents)]]]
 
 
 @dataclass(frozen=True)
@@ -498,14 +500,18 @@ class Search:
         if "document" in units:
             dense = (near[1] + near[2]).astype(np.float64) / 2
             found["document"] = _Candidates(
-                numbers=rows.best_of_each(sentences.scores),
+                numbers=np.arange(len(chosen)),
                 scores=_of_mode(mode, hybrid, dense, whole_lexical),
                 dense=dense,
                 lexical=whole_lexical,
                 evidence=cover + self.evidence_weight * near[1],
             )
         ahead = AHEAD_WEIGHT * _ahead(by_words.documents)
-        return {unit: best.first(pool, mode, ahead) for unit, best in found.items()}
+        best = {unit: every.first(pool, mode, ahead) for unit, every in found.items()}
+        if "document" in best:
+            numbers = rows.best_of(best["document"].numbers, sentences.scores)
+            best["document"] = replace(best["document"], numbers=numbers)
+        return best
 
     def _rows(self, by_words: "_ByWords", chosen: Ints, named: Ints, cosines: Singles) -> "_Rows":
         """Return the sentences of documents, and the titles of those that are `named`."""
