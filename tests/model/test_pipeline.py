@@ -104,7 +104,7 @@ def test_an_estimate_needs_enough_text(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_costs_grow_as_a_power_of_the_words() -> None:
-    """Two that doubled double again with each doubling, one that grew less grows less; never more."""
+    """What doubled doubles with each doubling, what grew less grows less, and none grows faster."""
     half = estimate._Probe(500, (1.0, 100.0, 8.0, 5.0))
     whole = estimate._Probe(1_000, (2.0, 100.0, 32.0, 5.0 * 2**0.5))
     grown = estimate._grown(half, whole, 4_000)
