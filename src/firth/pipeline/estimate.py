@@ -82,7 +82,7 @@ def _grown(half: _Probe, whole: _Probe, words: int) -> list[float]:
     The power is in [0, 1]: vocabularies, and with them tables and memory, grow ever slower, so that
     a line would predict far too much.
     """
-    times, known = max(words / whole.words, 1.0), log(whole.words / half.words)
+    times, known = max(words / whole.words, 1.0), log(whole.words / max(half.words, 1))
     grown = []
     for low, high in zip(half.costs, whole.costs, strict=True):
         power = log(high / low) / known if 0 < low < high and known > 0 else 0.0
