@@ -102,7 +102,7 @@ def test_the_best_of_all_is_first(
     whole = (sums @ vector) / np.linalg.norm(sums, axis=1)
     score = (of_documents - means[1]) / spreads[1]
     near, far = (deviations(cosines, beyond=True) for cosines in (best, whole))
-    score += w * (2 * near + far) / 3
+    score += w * (near + far) / 2
     lexical = of_documents / of_documents.max()
     scores = {"hybrid": score, "dense": (best + whole) / 2, "lexical": lexical}[mode]
     if unit == "sentence":

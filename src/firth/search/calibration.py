@@ -23,7 +23,7 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX
 from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 7)
+CALIBRATION = Stage("calibration", 8)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"

@@ -45,9 +45,6 @@ DENSE_WEIGHT, NAMED_WEIGHT = 1.0, 2.0
 """Weight of cosines of the encoder that the run has built, and of a pretrained one; BM25 has weight
 1. It is doubled where documents have fewer than `_FEW` sentences in the mean: BM25 has few
 words there, and a vector all of them. Chosen on SciFact, CACM, titles of a forum and captions."""
-NEAREST = 2 / 3
-"""Share of the best sentence in the cosines of a document; the whole has the rest. SciFact prefers
-more, and CACM less."""
 BEYOND = 1.5
 """Deviations above the mean from which on a cosine counts."""
 EVIDENCE_WEIGHTS = 0.75, 2.0
@@ -475,7 +472,7 @@ class Search:
             for known, cosine in zip(self._compared(query), near, strict=True)
         )
         hybrid = by_words.scales[1].standard(by_words.titled[chosen])
-        hybrid += self.dense_weight * (NEAREST * nearest + (1 - NEAREST) * whole)
+        hybrid += self.dense_weight * (nearest + whole) / 2
         named = np.empty(0, np.int64)
         if mode != "dense":
             named = self._named(query, chosen, hybrid, by_words.title_weights, pool, where)
