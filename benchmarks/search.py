@@ -231,8 +231,13 @@ def fusions_of(task: Task, search: Search, work: Path) -> dict[str, Rank]:
     return {**ranked, "bayesian-bm25, balanced with whole": by_scores(ids, bayesian)}
 
 
-def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
-    """Return nDCG@10 of each system on each task, and paired differences of firth to others."""
+def rows_of(
+    tasks: Sequence[Task], work: Path, gains: dict[str, list[Sample]]
+) -> dict[str, list[Estimate]]:
+    """Return nDCG@10 of each system on each task, and paired differences of firth to others.
+
+    The samples of the differences are appended to `gains`.
+    """
     rows: dict[str, list[Estimate]] = {}
     for task in tasks:
         alone, over = (firth_of(task, work, encoder) for encoder in (None, ENCODER))
@@ -255,8 +260,9 @@ def rows_of(tasks: Sequence[Task], work: Path) -> dict[str, list[Estimate]]:
         pairs_of = [(text, BM25), *((pretrained, other) for other in (BM25, *RIVALS))]
         for name, other in pairs_of:
             gain = difference_of(mean_of_rows(values[name]), mean_of_rows(values[other]))
-            difference = estimate(Sample(gain, len(task.queries), seed))
-            rows.setdefault(f"{name}, minus {other}", []).append(difference)
+            sample, row = Sample(gain, len(task.queries), seed), f"{name}, minus {other}"
+            gains.setdefault(row, []).append(sample)
+            rows.setdefault(row, []).append(estimate(sample))
     return {name: rows[name] for name in sorted(rows, key=lambda name: "minus" in name)}
 
 
@@ -277,11 +283,12 @@ def main() -> None:
     if given.first:
         tasks["search-first"] = [first_sentences(file) for file in given.first]
     options = {"search-titles": " --titles CORPORA", "search-first": " --first CORPORA"}
+    gains: dict[str, list[Sample]] = {}
     for table, some in tasks.items():
         record(
             table,
             ["nDCG@10", *(task.name for task in some)],
-            rows_of(some, given.work),
+            rows_of(some, given.work, gains),
             command=command + options.get(table, ""),
             data="; ".join(
                 f"{task.name}: {len(task.documents):,} documents, {len(task.queries)} queries"
@@ -289,6 +296,15 @@ def main() -> None:
             ),
             seed=SEED,
         )
+    count = sum(map(len, tasks.values()))
+    record(
+        "search-mean",
+        ["nDCG@10, mean of the differences", f"{count} sets"],
+        {name: [estimate(samples)] for name, samples in gains.items()},
+        command=command + "".join(options[table] for table in tasks if table in options),
+        data=", ".join(task.name for some in tasks.values() for task in some),
+        seed=SEED,
+    )
 
 
 if __name__ == "__main__":
