@@ -24,8 +24,7 @@ _SHARES = 0.05, 0.5, 1.0
 class Estimate:
     """What a build would cost, by the growth from half a probe of its documents to all of it.
 
-    `peak_mib` is memory without mapped files, which the system reads from disk again when it needs
-    their place.
+    `peak_mib` is resident memory. Large runs map files besides, as far as the system has room.
     """
 
     words: int
