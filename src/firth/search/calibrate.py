@@ -15,13 +15,21 @@ from threadpoolctl import threadpool_limits
 from firth.corpus.corpus import Corpus
 from firth.corpus.siblings import COPIED, sibling_groups, sketch
 from firth.encoders.static import ENCODER
-from firth.run.console import progress
+from firth.run.console import note, progress
 from firth.run.errors import InputError
 from firth.run.files import write_arrays, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Outcome
-from firth.search.calibration import CALIBRATION, FEWEST, NULL, SCORES, MatchNull, scripts_of
+from firth.search.calibration import (
+    CALIBRATION,
+    FEWEST,
+    NULL,
+    SCORES,
+    Calibration,
+    MatchNull,
+    scripts_of,
+)
 from firth.search.index import INDEX, NAMING, Index, index_encoder
 from firth.search.search import UNITS, Search
 from firth.text.types import Floats, Ints, Singles
@@ -99,7 +107,13 @@ def build_calibration(run: Run) -> Outcome:
     """Draw what cannot match, and keep how high it scores."""
     inputs = {"corpus": Corpus.open(run, "all").digest}
     reads = [INDEX, *([] if index_encoder(run) else [ENCODER])]
-    return run.build(CALIBRATION, _fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
+    outcome = run.build(CALIBRATION, _fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
+    if not outcome.reused and (share := Calibration.open(run).share) < 1:
+        note(
+            f"What words find first is not near by this encoder: in search its cosines have "
+            f"{share:.0%} of their weight. Another encoder may know these documents"
+        )
+    return outcome
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -116,25 +130,48 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     owners = versions[np.searchsorted(documents, corpus.document_of(sentences))]
     matches = fit_matches(index.vectors(sentences), owners, seed, texts=len(usual))
     with threadpool_limits(1, "blas"):
-        answers = _without_answer(Search(run, index), rng)
+        answers, agreement = _without_answer(Search(run, index), rng)
     write_arrays(workspace / SCORES, answers)
     chosen = np.sort(rng.choice(len(corpus), min(_SCRIPT_TEXTS, len(corpus)), replace=False))
     scripts = sorted(scripts_of(corpus.texts(chosen), _SCRIPT_SHARE))
     stored = vars(matches) if matches else None
-    write_json(workspace / NULL, {"matches": stored, "scripts": scripts})
+    rest = {"scripts": scripts, "agreement": agreement}
+    write_json(workspace / NULL, {"matches": stored, **rest})
     counts = {kind: int(evidence.size) for kind, evidence in answers.items()}
     return {"matches": matches.drawn if matches else 0, **counts}
 
 
-def _without_answer(search: Search, rng: np.random.Generator) -> dict[str, Floats]:
-    """Return the evidence of the first hits of questions whose document is hidden, ascending."""
+def _without_answer(
+    search: Search, rng: np.random.Generator
+) -> tuple[dict[str, Floats], float | None]:
+    """Ask questions whose own document is hidden.
+
+    Returns:
+        The evidence of their first hits, ascending, and the agreement (`Calibration`).
+    """
     corpus = search.index.corpus
     bounds, titles = corpus.document_bounds, corpus.document_titles()
     drawn = rng.permutation(np.flatnonzero(np.diff(bounds)))[:QUESTIONS].tolist()
+    texts = [titles[document] or corpus.text(int(bounds[document])) for document in drawn]
+    questions = [" ".join(text.split()[:WORDS]) for text in texts]
+    search.calibration = Calibration(None)
+    answers, agreed = _asked(search, questions, drawn)
+    agreement = round(float(np.mean(agreed)), 4) if len(agreed) >= FEWEST else None
+    search.calibration = Calibration(None, agreement=agreement)
+    if search.calibration.share < 1:  # Other hits are first.
+        answers, _ = _asked(search, questions, drawn)
+    return answers, agreement
+
+
+def _asked(
+    search: Search, questions: Sequence[str], documents: Sequence[int]
+) -> tuple[dict[str, Floats], list[float]]:
+    """Return the evidence of first hits, ascending, and the agreements, where there are some."""
     found: dict[str, list[float]] = {each: [] for each in UNITS}
-    for document in progress(drawn, "Calibration", len(drawn)):
-        text = titles[document] or corpus.text(int(bounds[document]))
-        question = " ".join(text.split()[:WORDS])
+    agreed: list[float] = []
+    for question, document in zip(progress(questions, "Calibration"), documents, strict=True):
         for unit, evidence in search.first_evidence(question, hidden=document).items():
             found[unit].append(evidence)
-    return {each: np.sort(np.array(values)) for each, values in found.items()}
+        agreement = search.agreement(question, document)
+        agreed += [] if agreement is None else [agreement]
+    return {each: np.sort(np.array(values)) for each, values in found.items()}, agreed

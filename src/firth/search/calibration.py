@@ -23,7 +23,7 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX
 from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 8)
+CALIBRATION = Stage("calibration", 9)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
@@ -159,6 +159,8 @@ class Calibration:
         answers: `sentence` and `document` → ascending evidence of the first hits of questions
             whose own document is hidden, (n,); empty without a run.
         scripts: Writing systems of the documents, as Unicode names them, such as `LATIN`.
+        agreement: How many deviations nearer than the mean of all documents is the one that words
+            find first for such a question; None where less than `FEWEST` questions have one.
 
     Example:
         >>> import firth
@@ -169,6 +171,7 @@ class Calibration:
     matches: MatchNull | None
     answers: Mapping[str, Floats] = field(default_factory=dict)
     scripts: frozenset[str] = frozenset()
+    agreement: float | None = None
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Calibration":
@@ -182,7 +185,7 @@ class Calibration:
         stored = read_json(folder / NULL)
         known = stored["matches"]
         matches = MatchNull(**{**known, "angles": tuple(known["angles"])}) if known else None
-        return cls(matches, answers, frozenset(stored["scripts"]))
+        return cls(matches, answers, frozenset(stored["scripts"]), stored["agreement"])
 
     @classmethod
     def current(cls, run: Run) -> "Calibration | None":
@@ -193,6 +196,15 @@ class Calibration:
         known = manifest.inputs if manifest.version == CALIBRATION.version else {}
         same = all(known.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
+
+    @property
+    def share(self) -> float:
+        """The share, in [0, 1], of their weight that cosines have in search.
+
+        It is the square of the agreement, up to 1. Encoders have 1.8 to 10; random vectors have 0.0
+        to 0.2, and so no weight.
+        """
+        return 1.0 if self.agreement is None else min(max(self.agreement, 0.0), 1.0) ** 2
 
     def _known(self) -> MatchNull:
         if self.matches is None:
