@@ -87,18 +87,24 @@ def test_labels_that_are_lengths_are_named() -> None:
 @given(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=50, unique=True))
 @pytest.mark.parametrize("calibration", ["quantile", "none"])
 def test_labels_keep_the_order_of_scores(calibration: str, scores: list[float]) -> None:
-    values = np.array(scores, np.float64)
-    label = label_map(values, calibration)
+    """As `quantile` they have the distribution of the start's similarities, whatever these are."""
+    values, start = np.array(scores, np.float64), np.array([0.5, 0.2, 0.4, 0.9])
+    label = label_map(values, calibration, start)
     asked = np.sort(np.concatenate((values, [-2.0, 2.0])))
     labels = label(asked)
     assert (np.diff(labels) >= 0).all()
     assert 0 <= labels.min() <= labels.max() <= 1
     if calibration == "quantile":
         ranks = (np.argsort(np.argsort(values)) + 0.5) / len(values)
-        assert label(values) == pytest.approx(ranks)
+        assert label(values) == pytest.approx(np.quantile(start, ranks))
 
 
 @pytest.mark.parametrize("scores", [[1.0, 1.0], [1.0, float("nan")], [1.0, float("inf")]])
 def test_scores_that_teach_nothing_are_refused(scores: list[float]) -> None:
     with pytest.raises(InputError, match="2 training pairs are all equal, or not finite"):
-        label_map(np.array(scores), "quantile")
+        label_map(np.array(scores), "quantile", np.array([0.1, 0.2]))
+
+
+def test_a_start_that_tells_nothing_apart_is_refused() -> None:
+    with pytest.raises(InputError, match="2 training pairs all equally similar"):
+        label_map(np.array([0.1, 0.2]), "quantile", np.array([0.3, 0.3]))

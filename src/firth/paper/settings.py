@@ -179,7 +179,8 @@ class SurrogateSettings(TrainingSettings):
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
     calibration: Literal["none", "quantile"] = "quantile"
-    """The map from scores to labels. The paper has none."""
+    """The map from scores to labels: similarities of the start in the order of the scores, or none
+    as in the paper."""
     dimensions: Count = 256
     """transformer: size of the hidden states."""
     layers: Count = 4

@@ -30,11 +30,13 @@ from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correla
 from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
 
-SURROGATE = Stage("paper/surrogate", 4, "torch", "firth paper build --to surrogate")
+SURROGATE = Stage("paper/surrogate", 5, "torch", "firth paper build --to surrogate")
 _READS = {"static": (WORDS, BLEND), "transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
 _PATIENCE = 1_000
 """Evaluations without a gain after which training stops: the paper trains to the end."""
 _BATCH = 128
+_COMPARED = 10_000
+"""Training pairs whose similarities before training give labels their distribution, at most."""
 _USE = """\
 from sentence_transformers import CrossEncoder
 
@@ -184,7 +186,9 @@ class PairLabels:
         self.seed = seed
         self.sizes = {split: len(some.pairs) for split, some in splits.items()}
         self._splits, train = splits, splits["train"]
-        self._label = label_map(train.scores, calibration)
+        compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
+        start = student.similarities(train.some(compared.astype(np.int64)).pairs)
+        self._label = label_map(train.scores, calibration, start)
         self._labels = self._label(train.scores)
         rows = np.arange(len(train.pairs))[:, None]
         self.batches = Batches(rows, batch, derive_seed(seed, "order"))
@@ -220,14 +224,20 @@ class PairLabels:
         return figures
 
 
-def label_map(scores: Floats, calibration: str) -> Callable[[Floats], Floats]:
+def label_map(scores: Floats, calibration: str, start: Floats) -> Callable[[Floats], Floats]:
     """Return the map from raw scores to labels: monotonic, fitted on training scores alone.
 
-    `quantile` is the share of training scores below, so that an error means something; `none` is
-    the score, clipped to [0, 1].
+    `quantile` is that similarity of the start below which is the same share: a student learns an
+    order, and not to raise all its cosines, which changes vectors of words that no pair has. `none`
+    is the score, clipped to [0, 1].
+
+    Args:
+        scores: Of the training pairs, (n,).
+        calibration: `quantile` or `none`.
+        start: Similarities of training pairs before training, (m,).
 
     Raises:
-        InputError: Scores are not finite, or all equal.
+        InputError: Scores are not finite, or all equal; or so are similarities for `quantile`.
     """
     if not np.isfinite(scores).all() or not len(scores) or not np.ptp(scores):
         raise InputError(
@@ -236,6 +246,12 @@ def label_map(scores: Floats, calibration: str) -> Callable[[Floats], Floats]:
         )
     if calibration == "none":
         return lambda values: np.clip(values, 0.0, 1.0)
+    if not np.isfinite(start).all() or not np.ptp(start):
+        raise InputError(
+            f"the start finds {len(start)} training pairs all equally similar, or not finite; "
+            "expected a base that tells sentences apart"
+        )
     distinct, counts = np.unique(scores, return_counts=True)
     ranks = (np.cumsum(counts) - counts / 2) / len(scores)
-    return lambda values: np.asarray(np.interp(values, distinct, ranks))
+    labels = np.quantile(start, ranks)
+    return lambda values: np.asarray(np.interp(values, distinct, labels))
