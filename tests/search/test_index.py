@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.search.conftest import Records, build_encoder, document, documents, w
 
 from firth.corpus.build import add_documents, build_corpus, remove_documents
 from firth.corpus.corpus import Corpus
+from firth.encoders.pretrained import with_encoder
 from firth.encoders.static import StaticEncoder
 from firth.run.errors import DamagedError, MissingStageError
 from firth.run.executor import Processes
@@ -17,7 +19,7 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search import index as module
 from firth.search.index import ADDED, INDEX, Index, build_added, build_index
-from firth.text.types import Singles
+from firth.text.types import Singles, unit
 
 Make = Callable[..., Run]
 
@@ -117,8 +119,59 @@ def test_a_document_is_compared_by_its_sentences_and_by_their_mean(
     np.testing.assert_allclose(nearest, (rows @ vector).max(axis=1), atol=1e-5)
     means = (rows / np.arange(1, 6)[None, :, None]).sum(axis=1)
     expected = means @ vector / np.linalg.norm(means, axis=1)
-    np.testing.assert_allclose(whole, expected, atol=1e-5)
+    np.testing.assert_allclose(whole, expected, atol=1e-3)
     assert index.gather(chosen[:0]).cosines(vector)[1].shape == (0,)
+
+
+@dataclass
+class Beginnings:
+    """An encoder of first letters, and all texts that it has read."""
+
+    read: list[str] = field(default_factory=list)
+    name = "beginnings"
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        self.read.extend(texts)
+        rows = [[text.count(letter) + 0.1 for letter in "abcdefghijklmnopqrst"] for text in texts]
+        return unit(np.array(rows, np.float32).reshape(len(texts), 20))
+
+
+def test_an_encoder_reads_the_first_words_of_a_document_as_one_text(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They count by their share of all words. What is known is not read again."""
+    monkeypatch.setattr(module, "_WHOLE_SHARD", 2)
+    long = [" ".join(f"{chr(97 + (n + d) % 20) * 3}{n}." for n in range(230)) for d in range(3)]
+    texts = [*long, "One ship. Two cows came.", "A single sentence.", ""]
+    records = [{"id": f"d{n}", "title": f"T{n}", "text": text} for n, text in enumerate(texts)]
+    encoder = Beginnings()
+    run = with_encoder(make(records), encoder)
+    encoder.read.clear()
+    build_index(run)
+    joined = [" ".join(text.split()[: module.WHOLE]) for text in texts[:4]]
+    assert [text for text in encoder.read if text in joined] == joined
+    assert encoder.read.count("A single sentence.") == 1
+    index = Index.open(run)
+    bounds = index.corpus.document_bounds
+    for number, text in enumerate(joined):
+        rows = index.vectors(np.arange(*bounds[number : number + 2]))
+        mean = (rows / np.arange(1, 1 + len(rows))[:, None]).sum(axis=0)
+        share = min(module.WHOLE / len(texts[number].split()), 1)
+        wanted = share * encoder.encode([text])[0] + (1 - share) * mean / np.linalg.norm(mean)
+        found = index.wholes(np.array([number]))[0]
+        np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted), atol=2e-3)
+    np.testing.assert_allclose(index.wholes(np.array([4])), index.vectors([bounds[4]]), atol=1e-3)
+
+    add_documents(run, [{"id": "new", "text": "A new text. It has two sentences."}])
+    encoder.read.clear()
+    build_added(run)
+    assert encoder.read.count("A new text. It has two sentences.") == 1
+    add_documents(run, [{"id": "newer", "text": "A newer text. It has two, too."}])
+    encoder.read.clear()
+    build_added(run)
+    assert encoder.read == ["A newer text.", "It has two, too.", "A newer text. It has two, too."]
+    index = Index.open(run)
+    assert index.wholes(np.arange(index.corpus.n_documents)).any(axis=1).sum() == 7
 
 
 def test_documents_come_and_go_without_a_rebuild(
@@ -148,6 +201,8 @@ def test_documents_come_and_go_without_a_rebuild(
     for query in ("the cow and the barn", "ship", "a verdict of the jury"):
         for one, two in zip(index.bm25.scores(query)[:2], once.bm25.scores(query)[:2], strict=True):
             np.testing.assert_allclose(one, two, atol=1e-5)
+        every = np.arange(once.corpus.n_documents)
+        np.testing.assert_allclose(index.wholes(every), once.wholes(every), atol=1e-3)
         vector = encoder.encode([query])
         for exact in (40_000, 0):
             monkeypatch.setattr(module, "EXACT", exact)

@@ -1,4 +1,8 @@
-"""The index of a run: unit vectors of all sentences, and BM25 of sentences and documents.
+"""The index of a run: unit vectors and BM25 of all sentences and documents.
+
+The vector of a document is the mean of those of its sentences, in which the nth counts 1/n, as a
+text begins with what it is about. A pretrained encoder reads the first words as one text, too; that
+vector has the share in the sum that these are of all words.
 
 Each row of the index belongs to a document's key in the store and a place in that document. What
 the store no longer has is masked by its key, so that removing documents builds nothing. Documents
@@ -11,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise, repeat
 from os import cpu_count
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import PretrainedEncoder, UnitEncoder
+from firth.encoders.encoder import PretrainedEncoder, UnitEncoder, unit_singles
 from firth.encoders.kinds import Cost, FoundEncoder, find_encoder, open_encoder
 from firth.encoders.pretrained import encoder_of
 from firth.encoders.static import ENCODER
@@ -45,8 +49,8 @@ from firth.search.codes import Codes, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges, starts
 from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 
-INDEX = Stage("index", 4)
-ADDED = Stage("index-added", 4)
+INDEX = Stage("index", 5)
+ADDED = Stage("index-added", 5)
 """Rows of the documents that came after the index was built."""
 NAMING = ("search.encoder", "encoder.model", "encoder.pooling", "encoder.max_tokens")
 """Settings that decide which encoder the index has, and how it reads."""
@@ -56,8 +60,11 @@ COMPARED = 1_000
 """Vectors whose codes are nearest to a query's, which are compared exactly then."""
 SHARD = 16_384
 """Sentences that are encoded together; an interrupted call continues with the next shard."""
+WHOLE, _WHOLE_SHARD = 180, 512
+"""Words of a document that are read as one text, as most encoders read 256 tokens, and documents
+that are read together."""
 _INFO, _DOCUMENTS, _ROTATION = "index.json", "documents.npy", "rotation.safetensors"
-_VECTORS, _CODES, _DONE = "vectors.npy", "codes.npy", "rows.json"
+_VECTORS, _WHOLES, _CODES = "vectors.npy", "wholes.npy", "codes.npy"
 _SAMPLE = 50_000
 _ATTEMPTS = 10
 _QUERIES = 1_024
@@ -92,6 +99,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, np.arange(len(_entries(corpus)[0])), stemmer)
         writer.write_vectors(work, executor or Local())
+        writer.write_wholes(work if found else None, executor or Local())
         vectors = open_mapped(workspace / _VECTORS)
         chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
         rotation = Rotation.fit(vectors[chosen].astype(np.float32), seed)
@@ -122,7 +130,9 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, new, info["stemmer"])
         does = Local() if executor is None or (found and found.passed) else executor
-        writer.write_vectors(_Encoding.of(run, found), does, earlier)
+        work = _Encoding.of(run, found)
+        writer.write_vectors(work, does, earlier)
+        writer.write_wholes(work if found else None, does, earlier)
         writer.write_rest(_rotation(base))
         return {"documents": len(new), "sentences": int(writer.sizes.sum())}
 
@@ -176,15 +186,25 @@ def _fingerprint(found: FoundEncoder | None) -> dict[str, str]:
     return {"search.encoder": found.fingerprint} if found else {}
 
 
-def _earlier(run: Run) -> "tuple[Ints, Halves] | None":
-    """Return documents and vectors of the added segment, if they are whole and of this index."""
+@dataclass(frozen=True)
+class _Earlier:
+    """The entries of an added segment, and the vectors of their sentences and of their own."""
+
+    entries: Ints
+    vectors: Halves
+    wholes: Halves
+
+
+def _earlier(run: Run) -> _Earlier | None:
+    """Return the added segment, if it is whole and of this index."""
     if not run.has(ADDED):
         return None
     manifest, folder = run.manifest(ADDED), run.path / ADDED.name
     is_of_index = manifest.inputs.get(INDEX.name) == run.manifest(INDEX).digest
     if not is_of_index or manifest.damage(folder, bytes_too=True):
         return None
-    return np.load(folder / _DOCUMENTS), open_mapped(folder / _VECTORS)
+    vectors, wholes = (open_mapped(folder / name) for name in (_VECTORS, _WHOLES))
+    return _Earlier(np.load(folder / _DOCUMENTS), vectors, wholes)
 
 
 def _rotation(folder: Path) -> Rotation:
@@ -224,43 +244,120 @@ class _Writer:
         self._sentences = corpus.sentences_of(chosen[chosen < corpus.n_documents])
 
     def write_vectors(
-        self, work: _Encoding, executor: Executor, earlier: tuple[Ints, Halves] | None = None
+        self, work: _Encoding, executor: Executor, earlier: _Earlier | None = None
     ) -> None:
-        """Encode the sentences, shard by shard; continue what an interrupted call has begun.
-
-        `earlier` has documents (key, size) and their vectors, which need not be computed.
-        """
-        path, done = self._folder / _VECTORS, self._scratch / _DONE
+        """Encode the sentences; vectors that are among `earlier` are not computed again."""
         count = len(self._sentences)
         if not count:
             width = open_encoder(work.encoder, work.settings).dimensions
-            np.save(path, np.empty((0, width), np.float16))
+            np.save(self._folder / _VECTORS, np.empty((0, width), np.float16))
             return
-        vectors = np.load(path, mmap_mode="r+") if done.is_file() and path.is_file() else None
-        first = 0 if vectors is None else int(read_json(done))
-        source = self._sources(earlier[0]) if earlier else np.full(count, -1)
-        shards = [np.arange(at, min(at + SHARD, count)) for at in range(first, count, SHARD)]
-        texts = (self._corpus.texts(self._sentences[rows[source[rows] < 0]]) for rows in shards)
-        with Progress(count, "Index: vectors") as bar:
-            bar.advance(first)
-            for rows, encoded in zip(shards, executor.map(work, texts), strict=True):
-                if vectors is None:
-                    done.unlink(missing_ok=True)
-                    vectors = create_mapped(path, np.float16, (count, encoded.shape[1]))
-                is_new = source[rows] < 0
-                vectors[rows[is_new]] = encoded
-                if earlier:
-                    vectors[rows[~is_new]] = earlier[1][source[rows[~is_new]]]
-                cast(np.memmap, vectors).flush()
-                write_json(done, int(rows[-1]) + 1)
-                bar.advance(len(rows))
 
-    def _sources(self, documents: Ints) -> Ints:
-        """Return the row that each sentence has among those of known documents; -1 for none."""
-        known = _numbers(documents, self._entries)
-        first = np.where(known < 0, -1, (np.cumsum(documents[:, 1]) - documents[:, 1])[known])
-        source = ranges(np.maximum(first, 0), self.sizes)
-        return np.where(np.repeat(first, self.sizes) < 0, -1, source)
+        def encode(shards: Sequence[Ints]) -> Iterator[Halves]:
+            return executor.map(work, (self._corpus.texts(self._sentences[r]) for r in shards))
+
+        source = np.full(count, -1)
+        if earlier is not None:
+            of, sizes = _numbers(earlier.entries, self._entries), earlier.entries[:, 1]
+            first = np.where(of < 0, -1, (np.cumsum(sizes) - sizes)[of])
+            rows = ranges(np.maximum(first, 0), self.sizes)
+            source = np.where(np.repeat(first, self.sizes) < 0, -1, rows)
+        known = None if earlier is None else earlier.vectors
+        with Progress(count, "Index: vectors") as bar:
+            self._write(_VECTORS, SHARD, encode, source, known, bar)
+
+    def write_wholes(
+        self, work: _Encoding | None, executor: Executor, earlier: _Earlier | None = None
+    ) -> None:
+        """Write the vector of each entry, which is 0 for one without sentences.
+
+        `work` reads the first words of an entry; without one its vector is the mean.
+        """
+        words = np.zeros(len(self.sizes))
+        filled = np.flatnonzero(self.sizes)
+        counts = self._corpus.word_counts[self._sentences]
+        words[filled] = np.add.reduceat(counts, self._first[filled]) if len(filled) else 0
+
+        def encode(shards: Sequence[Ints]) -> Iterator[Halves]:
+            several = [rows[self.sizes[rows] > 1] for rows in shards]
+            read = executor.map(work, map(self._beginnings, several)) if work else repeat(None)
+            for rows, some, wholes in zip(shards, several, read, strict=False):
+                vectors = self._means(rows)
+                if wholes is not None and len(some):
+                    at = np.searchsorted(rows, some)
+                    share = np.minimum(WHOLE / np.maximum(words[some], 1), 1)[:, None]
+                    mixed = share * wholes + (1 - share) * vectors[at]
+                    vectors[at] = unit_singles(mixed.astype(np.float32))
+                yield vectors.astype(np.float16)
+
+        source = np.full(len(self.sizes), -1)
+        if earlier is not None:
+            source = _numbers(earlier.entries, self._entries)
+        known = None if earlier is None else earlier.wholes
+        with Progress(len(self.sizes), "Index: documents") as bar:
+            self._write(_WHOLES, _WHOLE_SHARD, encode, source, known, bar)
+
+    def _write(
+        self,
+        name: str,
+        shard: int,
+        encode: Callable[[Sequence[Ints]], Iterator[Halves]],
+        source: Ints,
+        known: Halves | None,
+        bar: Progress,
+    ) -> None:
+        """Write n rows, shard by shard; continue what an interrupted call has begun.
+
+        `source`, (n,), is the row of each among those that are known, or -1; the others are
+        encoded.
+        """
+        path, done = self._folder / name, self._scratch / f"{name}.json"
+        written = np.load(path, mmap_mode="r+") if done.is_file() and path.is_file() else None
+        first = 0 if written is None else int(read_json(done))
+        shards = [
+            np.arange(n, min(n + shard, len(source))) for n in range(first, len(source), shard)
+        ]
+        bar.advance(first)
+        encoded = encode([rows[source[rows] < 0] for rows in shards])
+        for rows, vectors in zip(shards, encoded, strict=True):
+            if written is None:
+                done.unlink(missing_ok=True)
+                written = create_mapped(path, np.float16, (len(source), vectors.shape[1]))
+            is_new = source[rows] < 0
+            written[rows[is_new]] = vectors
+            if known is not None:
+                written[rows[~is_new]] = known[source[rows[~is_new]]]
+            cast(np.memmap, written).flush()
+            write_json(done, int(rows[-1]) + 1)
+            bar.advance(len(rows))
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The row of the first sentence of each entry."""
+        return starts(self.sizes)
+
+    def _means(self, rows: Ints) -> Singles:
+        """Return the mean vector of the sentences of each of m entries, (m, d)."""
+        vectors, sizes = open_mapped(self._folder / _VECTORS), self.sizes[rows]
+        means = np.zeros((len(rows), vectors.shape[1]), np.float32)
+        if sizes.any():
+            at = ranges(self._first[rows], sizes)
+            places = at - np.repeat(self._first[rows], sizes)
+            weights = (1 / (1 + places)).astype(np.float32)
+            sums = vectors[at] * weights[:, None]
+            means[sizes > 0] = np.add.reduceat(sums, starts(sizes[sizes > 0]))
+        return unit_singles(means)
+
+    def _beginnings(self, rows: Ints) -> list[str]:
+        """Return the first `WHOLE` words of entries, and as few sentences as have them."""
+        counts = self._corpus.word_counts
+        parts = []
+        for first, size in zip(self._first[rows].tolist(), self.sizes[rows].tolist(), strict=True):
+            part = self._sentences[first : first + size]
+            parts.append(part[: int(np.searchsorted(counts[part].cumsum(), WHOLE)) + 1])
+        texts = iter(self._corpus.texts(np.concatenate([np.empty(0, np.int64), *parts])))
+        joined = (" ".join(islice(texts, len(part))) for part in parts)
+        return [" ".join(text.split()[:WHOLE]) for text in joined]
 
     def write_rest(self, rotation: Rotation) -> None:
         """Write the codes of the vectors, the postings, and what the rows belong to."""
@@ -303,14 +400,16 @@ class _Rows:
     """The rows of one stage.
 
     Attributes:
-        vectors: float16, (n, d).
+        vectors: float16, (n, d): of sentences.
+        wholes: float16, (m, d): of entries.
         codes: uint64, by column.
         postings: Of n sentences, then of the titles of their documents.
-        entries: int64: key of each document, and the number of its sentences.
+        entries: int64, (m, 2): key of each document, and the number of its sentences.
     """
 
     def __init__(self, folder: Path) -> None:
         self.vectors: Halves = open_mapped(folder / _VECTORS)
+        self.wholes: Halves = open_mapped(folder / _WHOLES)
         self.codes: Codes = open_mapped(folder / _CODES)
         self.postings = Postings.open(folder)
         self.entries: Ints = open_mapped(folder / _DOCUMENTS)
@@ -320,14 +419,16 @@ class _Part:
     """The rows of one stage, and what they belong to among the documents of a corpus.
 
     Attributes:
-        vectors, codes, postings: Those of the rows.
+        vectors, wholes, codes, postings: Those of the rows.
         sentences: int64: sentence of each row of `postings`; -1 for titles and what is removed.
         documents: int64: document of each row of `postings`; -1 for what is removed.
+        owners: int64, (m,): document of each entry; -1 for what is removed, or has no sentence.
         count: Number of documents and copies that are not removed.
     """
 
     def __init__(self, rows: _Rows, corpus: Corpus) -> None:
-        self.vectors, self.codes, self.postings = rows.vectors, rows.codes, rows.postings
+        self.vectors, self.wholes = rows.vectors, rows.wholes
+        self.codes, self.postings = rows.codes, rows.postings
         entries, numbers = _entries(corpus)
         places, sizes = _numbers(entries, rows.entries), rows.entries[:, 1]
         documents = np.where(places < 0, -1, numbers[places])
@@ -336,6 +437,7 @@ class _Part:
         titles = np.full(len(documents), -1)
         self.sentences: Ints = np.append(np.where(owners < 0, -1, sentences), titles)
         self.documents: Ints = np.append(owners, documents)
+        self.owners: Ints = np.where(sizes > 0, documents, -1)
         self.count = int((documents >= 0).sum())
 
 
@@ -351,49 +453,36 @@ class _Base:
 
 
 class Gathered:
-    """Vectors of the sentences of m documents, to be compared with queries.
+    """Vectors of m documents and of their sentences, to be compared with queries.
 
     Args:
         vectors: Of n sentences, document after document; or of all rows of an index.
         rows: The row of each sentence, or -1; None where the vectors are those of the sentences.
         sizes: Sentences of each document, (m,), at least 1.
+        wholes: Vectors of the documents, (m, d).
     """
 
-    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints) -> None:
+    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints, wholes: Singles) -> None:
         self._vectors, self._rows, self._first = vectors, rows, starts(sizes)
-        places = np.arange(int(sizes.sum())) - np.repeat(self._first, sizes)
-        self._weights = (1 / (1 + places)).astype(np.float32)
-
-    @cached_property
-    def _lengths(self) -> Singles:
-        """Length of the weighted sum of each document's vectors, (m,)."""
-        from scipy.sparse import csr_matrix
-
-        n, m = len(self._weights), len(self._first)
-        rows = np.arange(n) if self._rows is None else self._rows
-        weights = self._weights * (rows >= 0)
-        table = weights, np.maximum(rows, 0), np.append(self._first, n)
-        sums = csr_matrix(table, (m, len(self._vectors))) @ self._vectors
-        lengths: Singles = np.linalg.norm(sums, axis=1)
-        return np.maximum(lengths, np.float32(1e-6))
+        self._wholes = wholes
 
     def cosines(self, vector: npt.ArrayLike) -> tuple[Singles, Singles, Singles]:
         """Compare one unit vector with all.
 
         Returns:
             Cosines with the sentences, document after document, (n,); with the nearest sentence of
-            each document, (m,); and with the whole of each document, (m,): the mean of the vectors
-            of its sentences, in which the nth counts 1/n, as a text begins with what it is about.
+            each document, (m,); and with each document, (m,).
         """
-        # Not a product of matrices, which leaves waiting threads behind (`Rotation.code`).
-        cosines: Singles = np.einsum("nd,d->n", self._vectors, np.asarray(vector, np.float32))
+        wanted = np.asarray(vector, np.float32)
+        # Not products of matrices, which leave waiting threads behind (`Rotation.code`).
+        cosines: Singles = np.einsum("nd,d->n", self._vectors, wanted)
         cosines = np.clip(cosines, -1.0, 1.0)
         if self._rows is not None:
             cosines = np.where(self._rows < 0, np.float32(0), cosines[self._rows])
         if not len(self._first):
             return cosines, cosines, cosines
         nearest = np.maximum.reduceat(cosines, self._first)
-        whole = np.add.reduceat(cosines * self._weights, self._first) / self._lengths
+        whole: Singles = np.einsum("md,d->m", self._wholes, wanted)
         return cosines, nearest, np.clip(whole, -1.0, 1.0)
 
 
@@ -416,6 +505,11 @@ class Index:
         self._alive = np.flatnonzero(self._sentence_of >= 0)
         self._row_of = np.full(len(corpus), -1)
         self._row_of[self._sentence_of[self._alive]] = self._alive
+        self._whole_of = np.full((corpus.n_documents, 2), -1)
+        for number, part in enumerate(parts):
+            entries = np.flatnonzero(part.owners >= 0)
+            self._whole_of[part.owners[entries], 0] = number
+            self._whole_of[part.owners[entries], 1] = entries
         self.bm25 = Bm25(
             [part.postings for part in parts],
             [part.sentences for part in parts],
@@ -492,12 +586,21 @@ class Index:
         return stored
 
     def gather(self, documents: Ints) -> Gathered:
-        """Return the vectors of all sentences of documents, each of which has some."""
+        """Return the vectors of documents, each of which has sentences, and of all of these."""
         numbers = self.corpus.sentences_of(documents)
-        sizes = np.diff(self.corpus.document_bounds)[documents]
+        sizes, wholes = np.diff(self.corpus.document_bounds)[documents], self.wholes(documents)
         if self._all is None:
-            return Gathered(self.vectors(numbers), None, sizes)
-        return Gathered(self._all, self._row_of[numbers], sizes)
+            return Gathered(self.vectors(numbers), None, sizes, wholes)
+        return Gathered(self._all, self._row_of[numbers], sizes, wholes)
+
+    def wholes(self, documents: Ints) -> Singles:
+        """Return unit vectors of documents, float32, (m, d); zero for one that is not indexed."""
+        wholes = np.zeros((len(documents), self.dimensions), np.float32)
+        part_of, entries = self._whole_of[documents].T
+        for number, part in enumerate(self._parts):
+            at = np.flatnonzero(part_of == number)
+            wholes[at] = part.wholes[entries[at]]
+        return wholes
 
     def nearest(
         self, vectors: npt.ArrayLike, k: int, *, within: Ints | None = None
