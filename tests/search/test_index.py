@@ -144,6 +144,7 @@ def test_an_encoder_reads_the_first_words_of_a_document_as_one_text(
     long = [" ".join(f"{chr(97 + (n + d) % 20) * 3}{n}." for n in range(230)) for d in range(3)]
     texts = [*long, "One ship. Two cows came.", "A single sentence.", ""]
     records = [{"id": f"d{n}", "title": f"T{n}", "text": text} for n, text in enumerate(texts)]
+    records.append({"id": "copy", "title": "Another title", "text": long[0]})
     encoder = Beginnings()
     run = with_encoder(make(records), encoder)
     encoder.read.clear()
@@ -172,6 +173,31 @@ def test_an_encoder_reads_the_first_words_of_a_document_as_one_text(
     assert encoder.read == ["A newer text.", "It has two, too.", "A newer text. It has two, too."]
     index = Index.open(run)
     assert index.wholes(np.arange(index.corpus.n_documents)).any(axis=1).sum() == 7
+
+
+def test_reading_of_documents_goes_on_where_it_stopped(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes are those of a build that nothing stopped, and what was read is not read again."""
+    monkeypatch.setattr(module, "_WHOLE_SHARD", 2)
+    texts = [f"One ship met {n} others. Two cows saw them." for n in range(6)]
+    records = [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
+    whole = with_encoder(make(records, name="a"), Beginnings())
+    build_index(whole)
+
+    class Stopped(Beginnings):
+        def encode(self, read: Sequence[str]) -> Singles:
+            if texts[4] in read:
+                raise KeyboardInterrupt
+            return super().encode(read)
+
+    run = with_encoder(make(records, name="b"), Stopped())
+    with pytest.raises(KeyboardInterrupt):
+        build_index(run)
+    encoder = Beginnings()
+    build_index(with_encoder(run, encoder))
+    assert [text for text in encoder.read if text in texts] == texts[4:]
+    assert stored(run) == stored(whole)
 
 
 def test_documents_come_and_go_without_a_rebuild(
