@@ -1,19 +1,22 @@
 """The paper's method on pairs of STSb: as printed, without each handicap, and on more text.
 
 usage: python benchmarks/paper.py PRINTED RUN LARGE --data-dir DATA [--curve]
+       python benchmarks/paper.py --surrogates RUN... --data-dir DATA
 
 docs/understand/paper.md has the commands that build the runs: by Eq. 1 as printed, by the default
-ranking, and on more text. The first two have a Surrogate. Terms of Eq. 3 are stages of the runs,
-so that a stopped call continues. λ is chosen on STSb dev, but for the paper's curve, where terms
-have equal deviation, as by default. `--curve` measures that alone, of LARGE.
+ranking, and on more text. Terms of Eq. 3 are stages of the runs, so that a stopped call continues.
+λ is chosen on STSb dev, but for the paper's curve, where terms have equal deviation, as by default.
+`--curve` measures that alone, of LARGE; `--surrogates` compares those of runs with their starts.
 """
 
 import argparse
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+import torch
 
 from figures import Cell, record
 from firth.corpus.corpus import Corpus
@@ -26,20 +29,25 @@ from firth.paper.fits import TERMS
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin
 from firth.paper.pair_fits import kept_contexts, pair_fits, similarities_of
-from firth.paper.settings import Measure, Weights
+from firth.paper.settings import Measure, PaperSettings, Weights
 from firth.paper.surrogate import SURROGATE
 from firth.reproduce.ablations import Fits, Rated
 from firth.reproduce.result import VariedRun, published
 from firth.run.console import note, progress
 from firth.run.files import read_json
 from firth.run.run import Run
+from firth.run.settings import derive_seed
 from firth.text.types import Floats
+from firth.train.objectives import HELD_OUT
+from firth.train.settings import DistillSettings
+from firth.train.students import BiEncoder, open_student
 
 SEED = 13
 COMMAND = "python benchmarks/paper.py printed kb large --data-dir DATA"
 CORPORA = "0.7M words of captions, news and GUM; 9.6M words of these, a forum and Wikipedia"
 SMALL, LARGE = 8, 16
 """|C_s| of the rows as printed, and of those with more contexts."""
+RATED = "sts-b:dev", "sts12", "sts13", "sts14", "sick-r:train"
 SIZES = (2, 4, 8, 16, 100, 500)
 MORE, MOST = SIZES[-2:]
 HANDICAPS = {
@@ -175,25 +183,42 @@ def curve(given: argparse.Namespace) -> dict[str, list[Cell]]:
     }
 
 
-def of_surrogate(folder: Path, data_dir: Path) -> list[Cell]:
-    """Return how a Surrogate agrees with its Origin, at its start and now, and with people."""
-    run, rated = Run.open(folder), Rated(load_set("sts-b:dev", data_dir), SEED)
-    report = read_json(run.folder(SURROGATE) / "report.json")
-    start, dev = (report[when]["dev"]["all"] for when in ("before", "after"))
-    model = open_scorer(str(run.folder(SURROGATE)))
-    return [
-        int(run.manifest(HARVEST).summary["pairs"]["train"]),
-        round(dev["l2"], 4),
-        *(round(100 * found["spearman"], 1) for found in (start, dev)),
-        rated.spearman(model.similarities(rated.data.pairs)),
-    ]
+def start_of(run: Run, folder: Path) -> BiEncoder:
+    """Return the Surrogate of a run before training."""
+    chosen = run.wing("paper", PaperSettings).surrogate
+    plain = chosen.model_dump(exclude={"structure", "pairs", "calibration"})
+    torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
+    return open_student(run, DistillSettings(**plain), folder)
+
+
+def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
+    """Return how Surrogates and their starts agree with Origin and with people."""
+    rows: dict[str, list[Cell]] = {}
+    for folder in given.surrogates:
+        run = Run.open(folder)
+        report = read_json(run.folder(SURROGATE) / "report.json")
+        for when, name in (("before", f"{folder.name}, start"), ("after", f"{folder.name}")):
+            found = (report[when][split]["all"]["spearman"] for split in HELD_OUT)
+            rows[name] = [round(100 * value, 1) for value in found]
+        rows[f"{folder.name} minus start"] = [None, None]
+        model = open_scorer(str(run.folder(SURROGATE)))
+        with TemporaryDirectory() as work:
+            start = start_of(run, Path(work) / "start")
+            for name in RATED:
+                rated = Rated(load_set(name, given.data_dir), SEED)
+                scores = [each.similarities(rated.data.pairs) for each in (start, model)]
+                cells = [*map(rated.spearman, scores), change(rated, scores[1], scores[0])]
+                for row, cell in zip(list(rows)[-3:], cells, strict=True):
+                    rows[row].append(cell)
+    return rows
 
 
 def main() -> None:
     """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("printed", "run", "large"):
-        parser.add_argument(name, type=Path)
+        parser.add_argument(name, type=Path, nargs="?")
+    parser.add_argument("--surrogates", type=Path, nargs="+", help="runs with a Surrogate")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=120)
     parser.add_argument("--more-pairs", type=int, default=400)
@@ -204,6 +229,19 @@ def main() -> None:
     def store(name: str, columns: str, rows: dict[str, list[Cell]], data: str) -> None:
         record(name, columns.split("|"), rows, command=COMMAND, data=data, seed=SEED)
 
+    if given.surrogates:
+        names = ["", *(f"ρ with Origin, {split}" for split in HELD_OUT), *RATED]  # noqa: RUF001
+        command = "python benchmarks/paper.py --surrogates RUNS --data-dir DATA"
+        pairs = {
+            run.name: Run.open(run).manifest(HARVEST).summary["pairs"] for run in given.surrogates
+        }
+        record(
+            "paper-surrogate", names, surrogates(given), command=command,
+            data=f"pairs of the harvests: {pairs}", seed=SEED,
+        )  # fmt: skip
+        return
+    if given.large is None:
+        parser.error("expected the runs PRINTED, RUN and LARGE")
     of_more = f"{CORPORA}; {given.more_pairs} random pairs of sts-b:test"
     columns = "words|STSb test|Dice|tf-idf of stems"
     store("paper-curve", columns, curve(given), of_more)
@@ -232,11 +270,6 @@ def main() -> None:
     rows = {str(size): [column.get(size) for column in measured] for size in SIZES}
     columns = "contexts|coherence, printed|coherence|all terms|more text"
     store("paper-contexts", columns, rows, of_few)
-
-    columns = "|pairs|L2 on dev|ρ with Origin, start|ρ with Origin|STSb dev"  # noqa: RUF001
-    origins = {"as printed": given.printed, "all three": given.run}
-    rows = {name: of_surrogate(run, given.data_dir) for name, run in origins.items()}
-    store("paper-surrogate", columns, rows, f"{CORPORA}; harvested pairs of dev; sts-b:dev")
 
 
 if __name__ == "__main__":

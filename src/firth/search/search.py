@@ -2,10 +2,10 @@
 
 BM25 finds names and numbers, and vectors find what is said in other words. Scores of different
 kinds are added as deviations from their mean over all documents. A document has the BM25 of its
-whole text, title and fields, the cosine of its best sentence, and that of the mean vector of its
-sentences, in which the nth counts 1/n. Up to 1.5 deviations a cosine counts half: most texts are
-neither near a query nor far. All cosines count less where what words find first is not near: an
-encoder that does not know the documents costs nothing (`Calibration.share`).
+whole text, title and fields, the cosine of its best sentence, and that of its own vector
+(`firth.search.index`). Up to 1.5 deviations a cosine counts half: most texts are neither near a
+query nor far. All cosines count less where what words find first is not near: an encoder that does
+not know the documents costs nothing (`Calibration.share`).
 
 A sentence has the mean of its score and its document's: a word that the answer needs may be
 in the title, or in the sentence before. Sentences below the mean length count as long as that:
@@ -83,7 +83,7 @@ class Hit:
         sentence: Place of the sentence in its document, from 1; 0 for the title.
         number: Number of the sentence among all of the run, from 0. Titles come after all of them.
         dense_score: Cosine of the sentence with the query, in [-1, 1]; of a document, the mean of
-            its highest and that of the mean vector of its sentences.
+            its highest and that of its own vector.
         lexical_score: BM25 divided by the highest of the query, in [0, 1]; of a sentence, the mean
             of its value and its document's.
         matches: Spans of the words of `text` that the query has: first and one-past-last character.
