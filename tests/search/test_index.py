@@ -11,6 +11,7 @@ from tests.search.conftest import Records, build_encoder, document, documents, w
 
 from firth.corpus.build import add_documents, build_corpus, remove_documents
 from firth.corpus.corpus import Corpus
+from firth.encoders.encoder import unit_singles
 from firth.encoders.pretrained import with_encoder
 from firth.encoders.static import StaticEncoder
 from firth.run.errors import DamagedError, MissingStageError
@@ -19,7 +20,7 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search import index as module
 from firth.search.index import ADDED, INDEX, Index, build_added, build_index
-from firth.text.types import Singles, unit
+from firth.text.types import Singles
 
 Make = Callable[..., Run]
 
@@ -133,7 +134,7 @@ class Beginnings:
     def encode(self, texts: Sequence[str]) -> Singles:
         self.read.extend(texts)
         rows = [[text.count(letter) + 0.1 for letter in "abcdefghijklmnopqrst"] for text in texts]
-        return unit(np.array(rows, np.float32).reshape(len(texts), 20))
+        return unit_singles(np.array(rows, np.float32).reshape(len(texts), 20))
 
 
 def test_an_encoder_reads_the_first_words_of_a_document_as_one_text(
