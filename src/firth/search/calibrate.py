@@ -26,6 +26,7 @@ from firth.search.calibration import (
     FEWEST,
     NULL,
     SCORES,
+    STRANGE,
     Calibration,
     MatchNull,
     scripts_of,
@@ -108,7 +109,7 @@ def build_calibration(run: Run) -> Outcome:
     inputs = {"corpus": Corpus.open(run, "all").digest}
     reads = [INDEX, *([] if index_encoder(run) else [ENCODER])]
     outcome = run.build(CALIBRATION, _fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
-    if not outcome.reused and (share := Calibration.open(run).share) < 1:
+    if not outcome.reused and (share := Calibration.open(run).share) < STRANGE:
         note(
             f"What words find first is not near by this encoder: in search its cosines have "
             f"{share:.0%} of their weight. Another encoder may know these documents"

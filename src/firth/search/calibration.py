@@ -46,6 +46,8 @@ UNKNOWN = (
     "that differ."
 )
 ALIKE = "Where there is no cosine, texts are so alike that even equal ones are chance."
+STRANGE = 0.25
+"""Share of their weight below which cosines know too little of the documents not to say so."""
 GUESSED = 1
 """Texts beyond a threshold, by chance, below which it is a guess."""
 _AHEAD = 2.5
@@ -201,8 +203,8 @@ class Calibration:
     def share(self) -> float:
         """The share, in [0, 1], of their weight that cosines have in search.
 
-        It is the square of the agreement, up to 1. Encoders have 1.8 to 10; random vectors have 0.0
-        to 0.2, and so no weight.
+        It is the square of the agreement, up to 1. Encoders have an agreement of 1.8 to 10, and 0.9
+        among long speeches that are all alike; random vectors have 0.0 to 0.2, and so no weight.
         """
         return 1.0 if self.agreement is None else min(max(self.agreement, 0.0), 1.0) ** 2
 
