@@ -193,7 +193,8 @@ def encoders(texts: Sequence[str], work: Path) -> dict[str, list[Cell]]:
         return [round(len(texts) / seconds), round(float((vectors * wanted).sum(axis=1).min()), 4)]
 
     def in_order(sizes: Sequence[int], most: int, count: int) -> list[list[int]]:
-        return [[*range(at, min(at + count, len(sizes)))] for at in range(0, len(sizes), count)]
+        batches = (range(at, min(at + count, len(sizes))) for at in range(0, len(sizes), count))
+        return [sorted(batch, key=sizes.__getitem__) for batch in batches]
 
     rows = {"firth, onnxruntime": row(ours.encode)}
     with patch.object(onnx, by_length.__name__, in_order):
