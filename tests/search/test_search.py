@@ -124,18 +124,19 @@ def test_the_best_of_all_is_first(
     np.testing.assert_allclose([h.score for h in hits], np.sort(scores)[:-6:-1], atol=1e-3)
 
 
+class Random:
+    name = "random"
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        rows = [np.random.default_rng([*text.encode()]).standard_normal(24) for text in texts]
+        return np.array(rows, np.float32).reshape(len(texts), 24)
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_vectors_that_know_nothing_cost_nothing(
     make: Make, unit: Unit, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where each text has a random vector, hits are those of words alone."""
-
-    class Random:
-        name = "random"
-
-        def encode(self, texts: Sequence[str]) -> Singles:
-            rows = [np.random.default_rng([*text.encode()]).standard_normal(24) for text in texts]
-            return np.array(rows, np.float32).reshape(len(texts), 24)
 
     run = with_encoder(make(documents(range(8))), Random())
     build_index(run)
@@ -156,6 +157,28 @@ def test_vectors_that_know_nothing_cost_nothing(
         by_words = search.search(asked, unit=unit, top=1, mode="lexical")[0].number
         same.append(first == by_words)
     assert np.mean(same) > 0.95
+
+
+def test_equal_sentences_say_nothing_of_an_encoder(make: Make) -> None:
+    """Questions are first sentences that two documents have: equal for any encoder."""
+    places = "harbour", "market", "valley", "meadow", "forest", "island", "garden", "bridge"
+    records = [
+        {"id": f"{place}{n}", "text": f"All about the old {place}. Number {n} of the {place}."}
+        for place in places
+        for n in range(5 if place == "harbour" else 2)
+    ]
+    run = with_encoder(make(records), Random())
+    build_index(run)
+    search = Search.open(run)
+    question = "All about the old market."
+    nearest = search.search(question, mode="dense", unit="document", top=2)
+    assert [hit.text for hit in nearest] == [question] * 2, "another document has it"
+    found = [search.agreement(f"All about the old {place}.", 0) for place in places]
+    assert max(abs(known) for known in found if known is not None) < 1.5
+    assert np.mean([known for known in found if known is not None]) < 0.5
+    alike = with_encoder(make([{"id": f"{n}", "text": question} for n in range(2)]), Random())
+    build_index(alike)
+    assert Search.open(alike).agreement(question, 0) is None
 
 
 def test_cosines_agree_as_far_as_the_first_document_by_words_is_near(

@@ -23,7 +23,7 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX
 from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 9)
+CALIBRATION = Stage("calibration", 10)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
@@ -162,7 +162,8 @@ class Calibration:
             whose own document is hidden, (n,); empty without a run.
         scripts: Writing systems of the documents, as Unicode names them, such as `LATIN`.
         agreement: How many deviations nearer than the mean of all documents is the one that words
-            find first for such a question; None where less than `FEWEST` questions have one.
+            find first for such a question, and which does not have it as a sentence; None where
+            less than `FEWEST` questions have one.
 
     Example:
         >>> import firth

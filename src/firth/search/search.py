@@ -62,6 +62,8 @@ _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
 _GROWTH = 4
 _FEW = 2
+_EQUAL, _TRIED = 0.995, 10
+"""Cosine from which two texts are taken for equal, and documents of that kind that are passed."""
 _FLAT = 1e-6
 """Deviation up to which all scores are taken for equal."""
 _LEAST = 1e-12
@@ -433,17 +435,24 @@ class Search:
         """Return how near that is which words find first outside a document.
 
         It is the mean deviation of its two cosines from those of all documents, at most their
-        number's square root; None where no other document has a word of the query.
+        number's square root. Documents that have the query as a sentence are left out, because
+        equal texts are near for any encoder. None where no other of the first `_TRIED` documents
+        has a word of the query.
         """
         documents = self.index.bm25.scores(query)[1]
         documents[hidden] = 0.0
-        first = int(np.where(self._has_text, documents, 0.0).argmax())
-        if documents[first] <= 0:
-            return None
-        near = self._near(query, np.array([first]))[1:]
-        scales = map(_Scale.of, self._compared(query)[1:])
-        deviations = [s.standard(cosine)[0] for s, cosine in zip(scales, near, strict=True)]
-        return float(np.mean(deviations))
+        documents[~self._has_text] = 0.0
+        scales = [*map(_Scale.of, self._compared(query)[1:])]
+        for _ in range(_TRIED):
+            first = int(documents.argmax())
+            if documents[first] <= 0:
+                return None
+            near = self._near(query, np.array([first]))[1:]
+            if near[0][0] < _EQUAL:
+                deviations = [s.standard(cosine)[0] for s, cosine in zip(scales, near, strict=True)]
+                return float(np.mean(deviations))
+            documents[first] = 0.0
+        return None
 
     def _distinct(
         self, query: str, top: int, mode: Mode, unit: Unit, where: str | None
