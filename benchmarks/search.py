@@ -2,12 +2,13 @@
 
 usage: python benchmarks/search.py --data-dir DIR --work DIR [--titles FILE.jsonl.gz ...]
            [--first FILE.jsonl.gz ...]
+       python benchmarks/search.py --work DIR --known FILE.jsonl.gz ...
 
 `--data-dir` has SciFact and CACM, each a folder with `docs.jsonl.gz` (id, text) and `queries.json`
 (queries, qrels). `--titles` names corpora without judgements: 300 titles must find their documents,
 which are indexed without them. Of those of `--first`, 300 first sentences must find the rest of
-their documents. Runs and vectors stay in `--work`, and are used again. It needs bm25s and
-bayesian-bm25.
+their documents. `--known` measures titles of other files alone, as `known_items.py` makes them.
+Runs and vectors stay in `--work`, and are used again. It needs bm25s and bayesian-bm25.
 """
 
 import argparse
@@ -281,16 +282,45 @@ def rows_of(
     return {name: rows[name] for name in sorted(rows, key=lambda name: "minus" in name)}
 
 
+def sizes_of(tasks: Sequence[Task]) -> str:
+    """Return what the tasks are and how many documents and queries they have."""
+    return "; ".join(
+        f"{task.name}: {len(task.documents):,} documents, {len(task.queries)} queries"
+        for task in tasks
+    )
+
+
+def measure_known(tasks: Sequence[Task], work: Path) -> None:
+    """Record the table of sets that took no part in a choice, and the means of differences."""
+    gains: dict[str, list[Sample]] = {}
+    rows = rows_of(tasks, work, gains)
+    shown = [row for row in rows if row.startswith("firth") or row in (BM25, *RIVALS)]
+    record(
+        "search-known",
+        ["nDCG@10", *(task.name for task in tasks), "mean"],
+        {row: [*rows[row], estimate(gains[row]) if row in gains else None] for row in shown},
+        command="python benchmarks/search.py --work WORK --known FOLDER/*.jsonl.gz",
+        data=sizes_of(tasks),
+        seed=SEED,
+    )
+
+
 def main() -> None:
     """Measure all systems on all sets, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--titles", type=Path, nargs="*", default=[])
     parser.add_argument("--first", type=Path, nargs="*", default=[])
+    parser.add_argument("--known", type=Path, nargs="*", default=[])
     given = parser.parse_args()
     set_quiet(True)
     given.work.mkdir(parents=True, exist_ok=True)
+    if given.known:
+        measure_known([titles(file) for file in given.known], given.work)
+        return
+    if given.data_dir is None:
+        parser.error("--data-dir is missing: the folder of SciFact and CACM")
     command = "python benchmarks/search.py --data-dir DATA --work WORK"
     tasks = {"search": [read(given.data_dir, name) for name in SETS]}
     if given.titles:
@@ -305,10 +335,7 @@ def main() -> None:
             ["nDCG@10", *(task.name for task in some)],
             rows_of(some, given.work, gains),
             command=command + options.get(table, ""),
-            data="; ".join(
-                f"{task.name}: {len(task.documents):,} documents, {len(task.queries)} queries"
-                for task in some
-            ),
+            data=sizes_of(some),
             seed=SEED,
         )
     count = sum(map(len, tasks.values()))
