@@ -1,7 +1,7 @@
 """Texts of this machine whose first line says what they are about: sets for search, no download.
 
 usage: python benchmarks/known_items.py FOLDER
-       python benchmarks/search.py --work WORK --known FOLDER/*.jsonl.gz
+       python benchmarks/search.py --work WORK --known FOLDER/{packages,docstrings,manual}.jsonl.gz
 
 The line is the title, and the rest is the text: descriptions of Debian packages, docstrings of the
 Python packages beside firth, and pages of the manual. What the machine lacks is left out.

@@ -299,7 +299,8 @@ def measure_known(tasks: Sequence[Task], work: Path) -> None:
         "search-known",
         ["nDCG@10", *(task.name for task in tasks), "mean"],
         {row: [*rows[row], estimate(gains[row]) if row in gains else None] for row in shown},
-        command="python benchmarks/search.py --work WORK --known FOLDER/*.jsonl.gz",
+        command="python benchmarks/search.py --work WORK "
+        "--known FOLDER/{packages,docstrings,manual}.jsonl.gz",
         data=sizes_of(tasks),
         seed=SEED,
     )
