@@ -27,8 +27,8 @@ SEED = int(os.environ.get("FIRTH_SEED", "1"))
 KILLS = int(os.environ.get("FIRTH_KILLS", "15"))
 CHILD = """
 import os, sys
-import firth.cli.main, firth.evaluation.evaluate, firth.pipeline.stages, firth.search.clean
-import firth.search.documents, firth.search.vectors
+import firth.cli.main, firth.evaluation.evaluate, firth.pipeline.stages
+import firth.search.documents, firth.search.duplicates
 if "train" in sys.argv:
     import sentence_transformers
     from firth.train import adapt, distill, finetune
@@ -63,7 +63,6 @@ COMMANDS = {
     "add": Command("add new.jsonl --run run"),
     "replace": Command("add changed.jsonl --run run"),
     "remove": Command("remove --ids-file ids.txt --run run"),
-    "encode": Command("encode docs.jsonl --run run --out vectors.npy --force"),
     "evaluate": Command("evaluate run baseline:dice --task pairs.tsv --out scores.json --force"),
     "duplicates": Command("duplicates --run run --out cleaned.jsonl --force"),
     "train distill": Command("train distill --run run --base static --set distill.epochs=1"),

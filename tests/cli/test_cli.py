@@ -73,7 +73,6 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
     assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 2
     output("explain", "--pairs-file", "pairs.tsv", "--out", "why.html", "-q", cwd=tmp_path)
     output("duplicates", "--out", "d.jsonl", "-q", cwd=tmp_path)
-    output("encode", "docs.jsonl", "--out", "v.npy", "-q", cwd=tmp_path)
     output("report", "--out", "r.html", "-q", cwd=tmp_path)
     models = "kb", "baseline:dice"
     output("evaluate", *models, "--task", "pairs.tsv", "--out", "e.json", "-q", cwd=tmp_path)

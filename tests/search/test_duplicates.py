@@ -14,8 +14,7 @@ from tests.search.conftest import TOPICS, Records, document, documents
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search.calibration import UNMEASURED, Calibration, MatchNull
-from firth.search.clean import read_review, write_cleaned, write_review
-from firth.search.duplicates import duplicates, group_pairs
+from firth.search.duplicates import duplicates, group_pairs, write_cleaned
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.text.near import Kind, Pairs, are_near
@@ -286,24 +285,6 @@ def test_documents_with_one_text_are_exact_and_the_earliest_stays(
     dropped = [json.loads(line) for line in sentences.dropped.read_text().splitlines()]
     assert {"document": "earliest", "sentence": 0, "kept": {"document": "read first",
             "sentence": 0}, "kind": "exact", "why": "the same words"} in dropped  # fmt: skip
-
-
-def test_a_judged_sample_gives_an_interval(make: Make, tmp_path: Path) -> None:
-    """What is exact is not judged; the interval is Wilson's."""
-    path = tmp_path / "review.csv"
-    with pytest.raises(InputError, match=r"ends in \.csv"):
-        write_review(duplicates(make(TEXTS)), 50, tmp_path / "review.txt", seed=1)
-    assert write_review(duplicates(make(TEXTS)), 50, path, seed=1) == 2
-    with pytest.raises(InputError, match="nothing is judged"):
-        read_review(path)
-    head, one, two = path.read_text().splitlines()
-    path.write_text("\n".join([head, *["1" + one] * 9, "no" + two]))
-    review = read_review(path)
-    assert (review.judged, review.right) == (10, 9)
-    assert (review.low, review.high) == pytest.approx((0.596, 0.982), abs=1e-3)
-    path.write_text(f"{head}\nperhaps{one}\n")
-    with pytest.raises(InputError, match="perhaps"):
-        read_review(path)
 
 
 def test_documents_are_grouped_by_their_alignment(make: Make) -> None:

@@ -27,7 +27,7 @@ _COMMANDS = {
     "Search and compare": (
         search.search, search.match, query.similarity, query.explain, query.differences,
         search.duplicates,
-        search.find_reuse, search.compare_documents, query.encode, build.serve, build.report,
+        search.find_reuse, search.compare_documents, build.serve, build.report,
     ),
     "Measure": (
         evaluate.evaluate, evaluate.compare_models, evaluate.compare_results, search.calibrate,

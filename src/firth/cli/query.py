@@ -1,11 +1,11 @@
-"""Commands that answer about texts: `similarity`, `explain`, `differences`, `encode`."""
+"""Commands that answer about texts: `similarity`, `explain`, `differences`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, Out, OutFile, Quiet, RunFolder, Top, run_folder, show
+from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, Top, run_folder, show
 from firth.run.console import say
 from firth.run.errors import InputError
 
@@ -132,24 +132,6 @@ def differences(
     if pairs_file:
         lines = [f"{each.text}\t{each.a}\t{each.b}" for each in found]
     show(values if pairs_file else values[0], as_json, lines)
-
-
-def encode(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of text, or records.")],
-    out: OutFile,
-    run: RunFolder = None,
-    model: ModelName = None,
-    precision: Annotated[
-        str, typer.Option(help="Numbers of the vectors: float32, float16 or int8.")
-    ] = "float32",
-    force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write one vector for each document of a file, as .npy or .safetensors."""
-    from firth.search.vectors import encode_file
-
-    encoded = encode_file(file, out, model or str(run_folder(run)), precision, force)
-    say(f"{out}: {encoded.rows:,} vectors of {encoded.dimensions:,} dimensions, {precision}")
 
 
 def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tuple[str, str]]:

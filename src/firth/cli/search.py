@@ -83,10 +83,6 @@ def duplicates(
     ] = None,
     unit: Unit = "sentence",
     top: Top = 20,
-    review: Annotated[
-        int | None,
-        typer.Option(help="Write so many pairs to judge to --out (CSV), or read them back.", min=1),
-    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -98,24 +94,15 @@ def duplicates(
     """
     from firth.model import load
     from firth.run.outputs import claim_output
-    from firth.search.clean import dropped_file, read_review, write_cleaned, write_review
+    from firth.search.duplicates import dropped_file, write_cleaned
 
     if threshold is not None and false_share is not None:
         raise InputError("got --threshold and --false-share; expected one of them")
-    if review is not None:
-        out = out or Path("duplicates-review.csv")
-        if out.is_file() and not force:
-            judged = read_review(out)
-            show(judged, as_json, judged.text())
-            return
     for path in () if out is None else (out, dropped_file(out)):
         claim_output(path, force)
     model = load(run_folder(run))
     result = model.duplicates(threshold, false_share=false_share, unit=unit)
-    if out is not None and review is not None:
-        count = write_review(result, review, out, model.run.settings.seed, force)
-        say(f"{out}: {count} pairs. Fill the column `match` with 1 or 0, and call this again")
-    elif out is not None:
+    if out is not None:
         say(wrapped(write_cleaned(model.run, result, out, force).text()))
     else:
         show(result.as_dict(), as_json, result.text(top))
@@ -221,8 +208,8 @@ def calibrate(
 
 def _texts(file: Path, column: str, id_column: str | None) -> tuple[list[str], list[str]]:
     """Return the ids and the texts of a file, at least one."""
+    from firth.corpus.read import read_texts
     from firth.run.settings import CorpusSettings
-    from firth.search.vectors import read_texts
 
     settings = CorpusSettings(text_field=column, id_field=id_column)
     rows = list(read_texts(file, settings))

@@ -35,6 +35,7 @@ from firth.corpus.readers import (
     read_source,
     require_reader,
 )
+from firth.run.console import note
 from firth.run.errors import InputError, MissingExtraError, first_line
 from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically
 from firth.run.run import CONFIG
@@ -53,6 +54,7 @@ _REPEATING = frozenset({"print.html", "toc.html", "404.html", "genindex.html", "
 """Pages of sites that books and manuals are made into, of which the text is that of other pages."""
 _UNDATED = "~"
 """It sorts after every date."""
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -470,3 +472,20 @@ def _fetched(storage: Any, protocol: str, path: str, about: Mapping[str, Any]) -
             where = shlex.quote(f"{protocol}://{path}")
             raise InputError(f"{where}: cannot be fetched ({first_line(error)})") from error
     return here
+
+
+def read_texts(file: Path, settings: CorpusSettings) -> Iterator[tuple[str, str]]:
+    """Yield the id and the text of each document; of a text file, of each line.
+
+    `settings` name the fields of both. What cannot be read is skipped, and said.
+    """
+    skipped, settings = 0, settings.model_copy(update={"lines": True, "group_by": None})
+    for item in read_documents([str(file)], settings):
+        if isinstance(item, Problem):
+            skipped += 1
+            if skipped <= _SHOWN:
+                note(f"skipped: {item}")
+        else:
+            yield item.id, item.text.strip()
+    if skipped > _SHOWN:
+        note(f"skipped: {skipped - _SHOWN:,} more")

@@ -20,7 +20,7 @@ from firth.search.align import Side, align
 from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration
 from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.search.similar import similar_pairs
+from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints

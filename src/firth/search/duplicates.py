@@ -15,8 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from firth.corpus.corpus import Corpus
 from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
+from firth.run.outputs import claim_output, write_json_lines
 from firth.run.run import Run
 from firth.search.calibration import (
     FEWEST,
@@ -30,7 +32,7 @@ from firth.search.calibration import (
 from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index
-from firth.search.similar import similar_pairs
+from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
@@ -606,3 +608,95 @@ def _rows(pairs: Pairs, n: int) -> csr_matrix:
 def _row(rows: csr_matrix, item: int) -> dict[int, float]:
     part = slice(rows.indptr[item], rows.indptr[item + 1])
     return dict(zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The files of `write_cleaned`, and what is in them.
+
+    `kept` documents stay, and `removed` ones have nothing left; `members` sentences, or documents,
+    were dropped.
+    """
+
+    documents: Path
+    dropped: Path
+    kept: int
+    removed: int
+    members: int
+
+    def text(self) -> str:
+        """Return all of it in a sentence."""
+        return (
+            f"{self.documents}: {plural(self.kept, 'document')}; {self.members:,} duplicates "
+            f"dropped ({self.dropped}), which left {plural(self.removed, 'document')} empty"
+        )
+
+
+def dropped_file(out: Path) -> Path:
+    """Return the file of what `write_cleaned` drops."""
+    return out.with_name(f"{out.stem}.dropped.jsonl")
+
+
+def write_cleaned(
+    run: str | Path | Run, result: Duplicates, out: str | Path, force: bool = False
+) -> Cleaned:
+    """Write the documents of a run without duplicates, as JSON Lines that `firth build` reads.
+
+    Every member of a group is dropped, and its representative stays. What is related stays, too.
+    `OUT.dropped.jsonl` has a line for each text that was dropped. With sentences,
+    documents that have the words of another one are dropped, too.
+    """
+    out, corpus = Path(out), Corpus.open(run, "all")
+    dropped = dropped_file(out)
+    for path in (out, dropped):
+        claim_output(path, force)
+    gone = {member.number for group in result.groups for member in group.members}
+    kept = 0
+
+    def lines() -> Iterator[dict[str, Any]]:
+        nonlocal kept
+        bounds = corpus.document_bounds.tolist()
+        for d, owner in enumerate(corpus.owners.tolist() if whole else range(corpus.n_documents)):
+            sentences = range(bounds[owner], bounds[owner + 1])
+            numbers = [i for i in sentences if (d if whole else i) not in gone]
+            if not numbers:
+                continue
+            kept += 1
+            paragraphs: dict[int, list[str]] = {}
+            owners = corpus.paragraph_of(numbers).tolist()
+            for owner, text in zip(owners, corpus.texts(numbers), strict=True):
+                paragraphs.setdefault(owner, []).append(text)
+            known = corpus.document(d)
+            text = "\n\n".join(" ".join(some) for some in paragraphs.values())
+            named = {"id": known.id, "title": known.title, "date": known.date, "text": text}
+            yield {**known.fields, **{name: value for name, value in named.items() if value}}
+
+    def reasons() -> Iterator[dict[str, Any]]:
+        for group in result.groups:
+            for member in group.members:
+                yield {
+                    **_named(member),
+                    "kept": _named(group.representative),
+                    "kind": member.kind.value,
+                    "boilerplate": group.boilerplate,
+                    "score": round(member.score, 4),
+                    "why": member.evidence,
+                }
+        for copy in range(corpus.n_documents, corpus.n_documents if whole else len(corpus.owners)):
+            first = corpus.document(int(corpus.owners[copy])).id
+            yield {
+                "document": corpus.document(copy).id,
+                "sentence": 0,
+                "kept": {"document": first, "sentence": 0},
+                "kind": Kind.EXACT.value,
+                "why": "the same words",
+            }
+
+    whole = result.unit == "document"
+    write_json_lines(out, lines(), force)
+    write_json_lines(dropped, reasons(), force)
+    return Cleaned(out, dropped, kept, len(corpus.owners) - kept, len(gone))
+
+
+def _named(member: Member) -> dict[str, Any]:
+    return {"document": member.document, "sentence": member.sentence, "text": member.text}

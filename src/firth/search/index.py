@@ -45,7 +45,7 @@ from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
-from firth.search.codes import Codes, Rotation, candidates
+from firth.search.vectors import Codes, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges, starts
 from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 

@@ -1,117 +1,214 @@
-"""Vectors of the documents of a file, for use elsewhere."""
+"""Many vectors: those nearest to a query by codes of one bit a dimension, and all similar pairs.
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping
+Vectors are centred and rotated at random, so that every bit of a code carries as much as any other.
+Of two vectors at an angle θ a share θ/π of the bits differ (Charikar, STOC 2002, §3). Codes need no
+training and grow by appending. They select the vectors that are worth an exact comparison.
+
+Two texts are *similar* where the cosine of their vectors reaches a threshold. All pairs are
+compared up to a number of vectors. Beyond, some are drawn as leaders, each vector joins the list of
+its nearest leader, and is compared with the lists of its `PROBES` nearest leaders (cluster pruning,
+Chierichetti et al. 2007). The more similar two vectors are, the more surely they meet.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.corpus.document import Problem
-from firth.corpus.read import read_documents
-from firth.encoders.kinds import open_encoder
-from firth.encoders.static import ENCODER
-from firth.run.console import Progress, note
-from firth.run.errors import InputError
-from firth.run.files import private_folder, write_arrays, write_atomically
-from firth.run.outputs import claim_output
-from firth.run.run import CONFIG, Run
-from firth.run.settings import CorpusSettings
-from firth.text.types import Singles, to_int8
+from firth.run.console import progress
+from firth.run.settings import derive_seed
+from firth.text.near import Pairs
+from firth.text.types import Ints, Singles
 
-Array = npt.NDArray[Any]
-_CONVERT: Mapping[str, Callable[[Singles], Array]] = {
-    "float32": lambda vectors: vectors,
-    "float16": lambda vectors: vectors.astype(np.float16),
-    "int8": to_int8,
-}
-_SHARD = 4_096
-_SHOWN = 3
+Codes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint16]
+_WORD = 64
+_FIRST = 2
+"""Words of 64 bits that are counted of every code; more would overflow counts of one byte."""
+_PART, _TIES = 4, 10
+_BLOCK = 1 << 15
+"""Codes that are compared at once, so that they and their counts fit into the processor's cache."""
+_SHARE = 1 << 18
+"""Codes that a thread compares before it takes the next."""
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """The files of vectors and of their ids, and the shape of the vectors."""
+class Rotation:
+    """A mean, (d,), and a rotation, (d, d); the signs of a centred, rotated vector are its code."""
 
-    vectors: Path
-    ids: Path
-    rows: int
-    dimensions: int
+    mean: Singles
+    matrix: Singles
+
+    @classmethod
+    def fit(cls, sample: Singles, seed: int) -> "Rotation":
+        """Centre on the mean of a sample (n, d), and draw a rotation."""
+        d = sample.shape[1]
+        matrix, upper = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
+        matrix *= np.sign(np.diag(upper))  # Without it the signs depend on the linear algebra used.
+        mean = sample.mean(axis=0) if len(sample) else np.zeros(d)
+        return cls(mean.astype(np.float32), matrix.astype(np.float32))
+
+    def codes(self, vectors: npt.NDArray[Any]) -> Codes:
+        """Return the codes of vectors (n, d), 64 signs to a number, (n, ceil(d / 64))."""
+        return _packed((np.asarray(vectors, np.float32) - self.mean) @ self.matrix > 0)
+
+    def code(self, vector: Singles) -> Codes:
+        """Return the code of one vector, (ceil(d / 64),).
+
+        It starts no threads. Those that a matrix product leaves waiting would occupy the cores that
+        `candidates` needs.
+        """
+        rotated: Singles = np.einsum("d,de->e", vector - self.mean, self.matrix)
+        code: Codes = _packed(rotated[None] > 0)[0]
+        return code
 
 
-def encode_file(
-    file: str | Path, out: str | Path, model: str, precision: str = "float32", force: bool = False
-) -> Encoded:
-    """Write the unit vector of each document of a file, and the ids to `OUT.ids.jsonl`.
+def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
+    bits = np.zeros((len(signs), -(-signs.shape[1] // _WORD) * _WORD), bool)
+    bits[:, : signs.shape[1]] = signs
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
 
-    Memory holds one shard.
 
-    Args:
-        file: A file that `firth build` reads; of a text file each line is a document.
-        out: Name of the result, which ends in .npy or .safetensors.
-        model: Folder of a run, whose encoder and fields are used; or an encoder of any kind.
-        precision: `float32`, `float16`, or `int8`, which scales each vector to a largest number of
-            127.
+def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
+    """Return the ascending numbers of the codes that differ least from one.
+
+    Codes are columns, (words, n), of contiguous rows. 128 bits are counted of every code, and all
+    bits of the best quarter of each share of the codes, or of `most` if these are more. Codes that
+    differ as much as the last of the `most` come, too, up to ten times the number: a corpus may
+    have any number of equal sentences.
     """
-    file, out = Path(file), Path(out)
-    ids = out.with_name(f"{out.name}.ids.jsonl")
-    if out.suffix not in (".npy", ".safetensors"):
-        raise InputError(f"{out}: expected a name that ends in .npy or .safetensors")
-    if precision not in _CONVERT:
-        known = ", ".join(_CONVERT)
-        raise InputError(f"--precision {precision}: expected one of {known}")
-    for path in (out, ids):
-        claim_output(path, force)
-    settings = CorpusSettings()
-    if (Path(model) / CONFIG).is_file():
-        run = Run.open(model)
-        model, settings = str(run.folder(ENCODER)), run.settings.corpus
-    encoder, convert = open_encoder(model), _CONVERT[precision]
-    rows, dtype = 0, np.dtype(np.float32)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with private_folder(out.absolute().parent) as (work, _):
-        with (
-            (work / "rows").open("wb") as vectors,
-            write_atomically(work / "ids") as partial,
-            partial.open("w", encoding="utf-8") as names,
-            Progress(None, "Encoding") as bar,
-        ):
-            documents = read_texts(file, settings)
-            while some := list(islice(documents, _SHARD)):
-                names.writelines(f"{json.dumps(id, ensure_ascii=False)}\n" for id, _ in some)
-                encoded = convert(encoder.encode([text for _, text in some]))
-                vectors.write(np.ascontiguousarray(encoded).tobytes())
-                rows, dtype = rows + len(some), encoded.dtype
-                bar.advance(len(some))
-        if not rows:
-            raise InputError(f"{file}: has no text")
-        with write_atomically(ids) as partial:
-            os.replace(work / "ids", partial)
-        whole = np.memmap(work / "rows", dtype, "r", shape=(rows, encoder.dimensions))
-        if out.suffix == ".npy":
-            with write_atomically(out) as partial:
-                np.save(partial, whole)
-        else:
-            write_arrays(out, {"vectors": whole})
-    return Encoded(out, ids, rows, encoder.dimensions)
+
+    def closest(start: int) -> tuple[Ints, Counts]:
+        share = codes[:, start : start + _SHARE]
+        differing = _differing(share[:_FIRST], wanted[:_FIRST])
+        rows = _least(differing, max(most, share.shape[1] // _PART))
+        differing = differing[rows]
+        for column, word in zip(share[_FIRST:], wanted[_FIRST:], strict=True):
+            differing += np.bitwise_count(column[rows] ^ word)
+        return start + rows, differing
+
+    shares = [*threads.map(closest, range(0, max(1, codes.shape[1]), _SHARE))]
+    numbers = np.concatenate([rows for rows, _ in shares])
+    return numbers[_least(np.concatenate([counts for _, counts in shares]), most)]
 
 
-def read_texts(file: Path, settings: CorpusSettings) -> Iterator[tuple[str, str]]:
-    """Yield the id and the text of each document; of a text file, of each line.
+def _differing(codes: Codes, wanted: Codes) -> Counts:
+    """Count the bits in which the first few words of all codes differ from one."""
+    size = codes.shape[1]
+    differing = np.empty(size, np.uint8)
+    mixed, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
+    for start in range(0, size, _BLOCK):
+        total = differing[start : start + _BLOCK]
+        total[:] = 0
+        for column, word in zip(codes[:, start : start + _BLOCK], wanted, strict=True):
+            np.bitwise_xor(column, word, out=mixed[: len(total)])
+            total += np.bitwise_count(mixed[: len(total)], out=counted[: len(total)])
+    return differing.astype(np.uint16)
 
-    `settings` name the fields of both. What cannot be read is skipped, and said.
+
+def _least(counts: Counts, most: int) -> Ints:
+    """Return the places of the `most` least counts, and of some that equal the last of them."""
+    if len(counts) <= most:
+        return np.arange(len(counts))
+    last = np.partition(counts, most - 1)[most - 1]
+    places = np.flatnonzero(counts <= last)
+    if len(places) > _TIES * most:
+        less, equal = np.flatnonzero(counts < last), np.flatnonzero(counts == last)
+        places = np.sort(np.concatenate([less, equal[: _TIES * most - len(less)]]))
+    return places
+
+
+EXACT = 40_000
+"""Vectors up to which all pairs are compared."""
+PROBES = 8
+"""Lists that each vector is compared with."""
+LIMIT = 10_000_000
+"""Pairs that are kept; of more, the most similar."""
+_TILE = 4_096
+
+
+def similar_pairs(read: Callable[[Ints], Singles], n: int, threshold: float, seed: int) -> Pairs:
+    """Return the pairs of n vectors with a cosine of at least `threshold`, in (0, 1].
+
+    `read` returns the unit vectors of some numbers, (k, d); a zero vector is similar to none. So
+    memory holds the pairs, the nearest leaders of each vector, and a few tiles of vectors.
     """
-    skipped, settings = 0, settings.model_copy(update={"lines": True, "group_by": None})
-    for item in read_documents([str(file)], settings):
-        if isinstance(item, Problem):
-            skipped += 1
-            if skipped <= _SHOWN:
-                note(f"skipped: {item}")
-        else:
-            yield item.id, item.text.strip()
-    if skipped > _SHOWN:
-        note(f"skipped: {skipped - _SHOWN:,} more")
+    kept = _Kept(threshold)
+    for rows, columns in progress(_tiles(read, n, seed), "Comparing sentences"):
+        across = read(columns).T
+        for top in range(0, len(rows), _TILE):
+            tile = rows[top : top + _TILE]
+            scores = read(tile) @ across
+            i, j = np.nonzero(scores >= kept.threshold)
+            kept.add(tile[i], columns[j], scores[i, j])
+    return kept.pairs()
+
+
+def _tiles(read: Callable[[Ints], Singles], n: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Return groups of rows and columns to compare; a column group has at most `_TILE` items."""
+    if n <= EXACT:
+        # A pair of two tiles is compared once: rows from the column's tile on.
+        return [(np.arange(at, n), np.arange(at, min(at + _TILE, n))) for at in range(0, n, _TILE)]
+    rng = np.random.default_rng(derive_seed(seed, "leaders"))
+    leaders = read(np.sort(rng.choice(n, int(2 * np.sqrt(n)), replace=False)))
+    nearest = np.empty((n, PROBES), np.int32)
+    for start in range(0, n, _TILE):
+        scores = read(np.arange(start, min(start + _TILE, n))) @ leaders.T
+        best = np.argpartition(-scores, PROBES - 1, axis=1)[:, :PROBES]
+        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+        nearest[start : start + _TILE] = np.take_along_axis(best, order, axis=1)
+    numbers = np.arange(len(leaders) + 1)
+    members = np.argsort(nearest[:, 0], kind="stable")
+    member_bounds = np.searchsorted(nearest[members, 0], numbers).tolist()
+    visits = np.argsort(nearest.ravel(), kind="stable")
+    visit_bounds = np.searchsorted(nearest.ravel()[visits], numbers).tolist()
+    return [
+        (visits[visit_bounds[i] : visit_bounds[i + 1]] // PROBES, members[at : at + _TILE])
+        for i in range(len(leaders))
+        for end in (member_bounds[i + 1],)
+        for at in range(member_bounds[i], end, _TILE)
+    ]
+
+
+class _Kept:
+    """The pairs so far; where they exceed the limit the threshold rises."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self._parts: list[tuple[Ints, Ints, Singles]] = []
+        self._held = 0
+
+    def add(self, first: Ints, second: Ints, scores: Singles) -> None:
+        differ = first != second
+        if differ.any():
+            first, second = first[differ], second[differ]
+            self._parts.append(
+                (np.minimum(first, second), np.maximum(first, second), scores[differ])
+            )
+            self._held += len(first)
+        if self._held > 2 * LIMIT:
+            self._narrow()
+
+    def _narrow(self) -> tuple[Ints, Ints, Singles]:
+        """Merge all parts into distinct pairs, at most `LIMIT` of them."""
+        left = np.concatenate([np.empty(0, np.int64), *(part[0] for part in self._parts)])
+        right = np.concatenate([np.empty(0, np.int64), *(part[1] for part in self._parts)])
+        scores = np.concatenate([np.empty(0, np.float32), *(part[2] for part in self._parts)])
+        order = np.lexsort((right, left))
+        left, right, scores = left[order], right[order], scores[order]
+        new = np.ones(len(left), bool)
+        new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+        if new.sum() > LIMIT:
+            # Strictly above the best that goes, so that all pairs of the threshold are kept.
+            lost = np.partition(scores[new], -LIMIT - 1)[-LIMIT - 1]
+            self.threshold = float(np.nextafter(lost, np.float32(2)))
+            new &= scores > lost
+        self._parts = [(left[new], right[new], scores[new])]
+        self._held = int(new.sum())
+        return self._parts[0]
+
+    def pairs(self) -> Pairs:
+        return Pairs(*self._narrow(), self.threshold)
