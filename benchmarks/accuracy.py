@@ -78,7 +78,7 @@ def main() -> None:
         return
     systems = {
         SCORER: given.run,
-        STATIC: f"{given.run}/encoder",
+        STATIC: f"{given.run}/static",
         NGRAMS: f"baseline:ngrams@{given.run}",
         TFIDF: f"baseline:tfidf@{given.run}",
         "Dice": "baseline:dice",
@@ -87,7 +87,7 @@ def main() -> None:
     }
     scorers = {name: open_scorer(opened) for name, opened in systems.items()}
     scorers[SUM] = Sum(scorers[ENCODER], scorers[NGRAMS])
-    encode = open_encoder(f"{given.run}/encoder").encode
+    encode = open_encoder(f"{given.run}/static").encode
     scorers[SHORT] = CosineScorer(SHORT, lambda texts: encode(texts)[:, :256])
     done = evaluate(scorers, list(HEADINGS), given.data_dir)
     sizes = {one.data.id: len(one.data.rows) for one in done.sets}

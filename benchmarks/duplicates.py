@@ -50,7 +50,7 @@ def mrpc(data: Path, run: str, encoder_run: str) -> dict[str, list[Cell]]:
     systems = {
         "Dice": "baseline:dice",
         "n-grams of stems": f"baseline:ngrams@{run}",
-        "encoder": f"{run}/encoder",
+        "encoder": f"{run}/static",
         "scorer": run,
         ENCODER: ENCODER,
         f"scorer over {ENCODER}": encoder_run,

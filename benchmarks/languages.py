@@ -28,7 +28,7 @@ from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
 from firth.evaluation.questions import build_questions
 from firth.model import open_scorer
-from firth.pipeline.stages import build_encoder
+from firth.pipeline.stages import build_static_encoder
 from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import parse_settings
@@ -160,14 +160,14 @@ def best_ngrams(done: Evaluation) -> str:
 def measured(given: argparse.Namespace, code: str) -> Evaluation:
     """Build the run of a language from all its text, and evaluate it with the baselines."""
     files = sorted((given.data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
-    stages = [build_words, build_blend, *([] if given.first else [build_encoder])]
+    stages = [build_words, build_blend, *([] if given.first else [build_static_encoder])]
     return evaluated(opened(files, given.runs / code, stages), given.data_dir, code, given.split)
 
 
 def opened(
     files: Sequence[Path],
     run: Path,
-    stages: Sequence[Callable[[Run], object]] = (build_words, build_blend, build_encoder),
+    stages: Sequence[Callable[[Run], object]] = (build_words, build_blend, build_static_encoder),
     language: str = "auto",
 ) -> dict[str, PairScorer]:
     """Build a run, and open its scorer, its encoder if it is built, and the baselines."""
@@ -183,7 +183,7 @@ def opened(
         NGRAMS: open_baseline("ngrams", run),
         SCORER: scorer,
         ALONE: Alone(scorer),
-        **({ENCODER: open_scorer(str(run / ENCODER))} if build_encoder in stages else {}),
+        **({ENCODER: open_scorer(str(run / "static"))} if build_static_encoder in stages else {}),
     }
 
 

@@ -66,8 +66,8 @@ COMMANDS = {
     "evaluate": Command("evaluate run baseline:dice --task pairs.tsv --out scores.json --force"),
     "duplicates": Command("duplicates --run run --out cleaned.jsonl --force"),
     "train distill": Command("train distill --run run --base static --set distill.epochs=1"),
-    "train finetune": Command("train finetune run/encoder --data pairs.tsv --out out --epochs 4"),
-    "train adapt": Command("train adapt run/encoder --run run --out out --set adapt.steps=20"),
+    "train finetune": Command("train finetune run/static --data pairs.tsv --out out --epochs 4"),
+    "train adapt": Command("train adapt run/static --run run --out out --set adapt.steps=20"),
 }
 
 

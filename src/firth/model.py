@@ -18,9 +18,9 @@ from firth.corpus.read import Inputs
 from firth.encoders.encoder import Encoder, UnitEncoder
 from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import opened_with_encoder, with_encoder
-from firth.encoders.static import ENCODER
+from firth.encoders.static import StaticEncoder
 from firth.evaluation.baselines import PREFIX, open_baseline
-from firth.pipeline.built import Built, encoder_card
+from firth.pipeline.built import Built, save_encoder, save_static
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import bring_up_to_date
 from firth.run.console import silenced
@@ -118,8 +118,13 @@ class Model:
 
     @property
     def encoder(self) -> UnitEncoder:
-        """The encoder that gives one vector a text; `save_encoder` copies it."""
+        """The encoder of the run, whose vectors search compares; `save_encoder` copies it."""
         return self.ask(lambda opened: opened.encoder)
+
+    @property
+    def static(self) -> StaticEncoder:
+        """The static model that was learned from the text; `save_static` copies it."""
+        return self.ask(lambda opened: opened.static)
 
     @property
     def calibration(self) -> "Calibration":
@@ -162,9 +167,10 @@ class Model:
         return self.ask(lambda opened: opened.scorer.explain(a, b))
 
     def encode(self, texts: str | Sequence[str]) -> Singles:
-        """Return unit vectors: (d,) for a text, (n, d) for n texts, as float32.
+        """Return the unit vectors that search compares: (d,) or (n, d), as float32.
 
-        A text without any known word has the zero vector.
+        They are those of the run's encoder. Where that was learned from the text, a text without
+        any known word has the zero vector.
         """
         alone = isinstance(texts, str)
         read = checked_texts([texts] if isinstance(texts, str) else texts, "texts")
@@ -297,13 +303,18 @@ class Model:
             return remove_documents(self.run, checked_texts(ids, "ids"))
 
     def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
-        """Copy the encoder to a folder that `SentenceTransformer(folder)` opens, with a model card.
+        """Copy the encoder of the run to a folder, with a model card that has its figures.
 
-        It gives the vectors of `encode` there.
+        An encoder without files, such as a service or an object, cannot be copied: the card then
+        says what opens it. A note says which of both was done.
         """
-        from firth.run.outputs import copy_folder
+        with self._said():
+            return save_encoder(self.run, self.encoder, Path(folder), force)
 
-        return copy_folder(self.run.folder(ENCODER), Path(folder), force, encoder_card(self.run))
+    def save_static(self, folder: str | Path, force: bool = False) -> Path:
+        """Copy the learned static model to a folder that `SentenceTransformer(folder)` opens."""
+        with self._said():
+            return save_static(self.run, Path(folder), force)
 
     def report(self, path: str | Path, force: bool = False) -> Path:
         """Write a page of HTML about the run: what was read, how good it is, and examples."""

@@ -11,11 +11,11 @@ import numpy as np
 from firth.corpus.build import build_corpus
 from firth.encoders.encoder import Encoder
 from firth.encoders.kinds import open_encoder
-from firth.encoders.static import ENCODER
+from firth.encoders.static import STATIC
 from firth.encoders.words import build_words
 from firth.evaluation.questions import build_questions
 from firth.pipeline.choice import with_chosen_encoder
-from firth.pipeline.stages import build_encoder
+from firth.pipeline.stages import build_static_encoder
 from firth.run.console import silenced
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
@@ -173,8 +173,8 @@ def encoded(
     values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
     with _run_of(lists, executor, values) as run:
         build_blend(run)
-        build_encoder(run)
-        learned = open_encoder(str(run.folder(ENCODER)))
+        build_static_encoder(run)
+        learned = open_encoder(str(run.folder(STATIC)))
         return [learned.encode(texts) for texts in lists]
 
 

@@ -174,9 +174,9 @@ def test_figures_of_older_stages_are_listed(
     rows = figures.older().splitlines()[2:]
     assert rows == []
     today = figures.versions()
-    assert today.keys() >= {"words", "blend", "encoder", "index", "calibration"}
-    monkeypatch.setattr(figures, "versions", lambda: today | {"encoder": today["encoder"] + 1})
-    assert figures.older().splitlines()[2:] == [f"| encoder {today['encoder']} | `speed` |"]
+    assert today.keys() >= {"words", "blend", "static", "index", "calibration"}
+    monkeypatch.setattr(figures, "versions", lambda: today | {"static": today["static"] + 1})
+    assert figures.older().splitlines()[2:] == [f"| static {today['static']} | `speed` |"]
 
 
 def test_pairs_of_issues_have_an_address() -> None:

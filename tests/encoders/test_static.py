@@ -1,4 +1,4 @@
-"""The encoder that is taken home: what it holds, and that sentence-transformers reads the same."""
+"""The static model: what it holds, and that sentence-transformers reads the same."""
 
 from collections.abc import Callable
 from pathlib import Path

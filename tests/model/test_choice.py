@@ -65,7 +65,7 @@ def test_the_best_installed_encoder_is_taken_and_kept(
     said = capsys.readouterr().err
     assert "reads en. On held-out text, against n-grams of stems: no significant loss (" in said
     assert model.built is not None
-    assert model.built.as_dict()["pretrained"] == encoders["knows"]
+    assert model.built.as_dict()["encoder"] == encoders["knows"]
     assert load_settings(tmp_path / "run" / "config.yaml").encoder.model == encoders["knows"]
     install(monkeypatch, encoders["knows-nothing"])
     again = firth.build(None, tmp_path / "run", quiet=True)

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +12,11 @@ from tests.conftest import TOY_SETTINGS, toy_documents
 from tests.test_house import HEAVY
 
 import firth
+from firth.encoders.kinds import find_encoder, open_encoder
+from firth.encoders.static import write_static
 from firth.run.errors import InputError
 from firth.run.stage import Manifest
+from firth.search.index import Index
 
 A, B = "The ship saw the harbor.", "A boat left the storm."
 
@@ -55,8 +60,50 @@ def test_documents_come_change_and_go(toy_copy: Path) -> None:
         model.remove(["nobody"])
 
 
-def test_the_saved_encoder_gives_the_same_vectors(toy_folder: Path, tmp_path: Path) -> None:
-    """`open_scorer` opens the copy; nothing is replaced without force."""
+def test_the_saved_encoder_gives_the_vectors_of_search(
+    toy_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over another encoder its files are copied; its copy is the same encoder for a run."""
+    given = tmp_path / "given"
+    words = ["the", "saw", "near", "ship", "boat", "harbor", "storm", "judge"]
+    given.mkdir()
+    write_static(given, words, np.random.default_rng(3).normal(size=(len(words), 24)).astype("f4"))
+    (given / "README.md").write_text("---\nlicense: mit\n---\nBy others.\n")
+    run = tmp_path / "run"
+    model = firth.build(toy_documents(), run, encoder=str(given), settings=TOY_SETTINGS)
+    index = Index.open(model.run)
+    texts = list(index.corpus.texts(np.arange(5)))
+    assert np.allclose(model.encode(texts), index.vectors(range(5)), atol=1e-3)
+    assert not np.allclose(model.static.encode(texts)[:, :24], model.encode(texts), atol=0.1)
+    folder = model.save_encoder(tmp_path / "copy")
+    assert f"a copy of {given}" in capsys.readouterr().err.replace("\n", "")
+    assert np.array_equal(open_encoder(folder).encode(texts), model.encode(texts))
+    assert np.array_equal(firth.load(run, encoder=folder).encode(texts), model.encode(texts))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("---\nlicense: mit")
+    assert find_encoder(given).fingerprint in card
+    static = open_encoder(model.save_static(tmp_path / "static"))
+    assert np.array_equal(static.encode(texts), model.static.encode(texts))
+
+
+def test_an_encoder_without_files_is_pointed_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Lengths:
+        fingerprint = "v7"
+
+        def encode(self, texts: Sequence[str]) -> Any:
+            return [[len(text), 1.0 + text.count("a")] for text in texts]
+
+    model = firth.build(["It rained.", "A ship sailed away."], encoder=Lengths())
+    folder = model.save_encoder(tmp_path / "card")
+    assert "and the card says what opens it" in capsys.readouterr().err.replace("\n  ", " ")
+    assert [path.name for path in folder.iterdir() if path.suffix != ".json"] == ["README.md"]
+    assert "object:Lengths, fingerprint v7" in (folder / "README.md").read_text()
+
+
+def test_the_saved_static_model_gives_the_same_vectors(toy_folder: Path, tmp_path: Path) -> None:
+    """It is the encoder of a run without another one. Nothing is replaced without force."""
     model = firth.load(toy_folder)
     folder = model.save_encoder(tmp_path / "encoder")
     copied = firth.open_scorer(str(folder))

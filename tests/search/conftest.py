@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firth.corpus.build import build_corpus
-from firth.encoders.static import ENCODER, write_static
+from firth.encoders.static import STATIC, write_static
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search.index import build_index
@@ -66,7 +66,7 @@ def build_encoder(run: Run, seed: int = 3) -> None:
         write_encoder(workspace, seed)
         return {}
 
-    run.build(ENCODER, fill, inputs={"made up": str(seed)})
+    run.build(STATIC, fill, inputs={"made up": str(seed)})
 
 
 def made(folder: Path, records: Records, **sections: Mapping[str, Any]) -> Run:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import firth
 from firth.corpus.build import build_corpus
-from firth.encoders.static import ENCODER, write_static
+from firth.encoders.static import STATIC, write_static
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.run.settings import parse_settings
@@ -247,7 +247,7 @@ def test_the_rates_of_a_run_hold(tmp_path: Path, versions: int) -> None:
             lines = [f"In p{number}q{i} {text}." for i, text in enumerate(texts)]
             records.append({"id": f"{number}-{version}", "text": " ".join(lines)})
     build_corpus(run, records)
-    run.build(ENCODER, fill)
+    run.build(STATIC, fill)
     build_index(run)
     build_calibration(run)
     known, index = Calibration.open(run), Index.open(run)

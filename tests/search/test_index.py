@@ -75,7 +75,7 @@ def test_every_sentence_has_its_vector(run: Run) -> None:
     assert len(index) == len(corpus) == 24 * 5
     assert 0 < Corpus.open(run, "held-out").n_documents < 24
     assert index.unindexed == 0
-    check_rows(index, StaticEncoder.open(run.path / "encoder"))
+    check_rows(index, StaticEncoder.open(run.path / "static"))
     assert np.load(run.folder(INDEX) / "vectors.npy", mmap_mode="r").dtype == np.float16
 
 
@@ -219,7 +219,7 @@ def test_documents_come_and_go_without_a_rebuild(
     index = Index.open(run)
     assert index.unindexed == 0
     assert stored(run) == before
-    encoder = StaticEncoder.open(run.path / "encoder")
+    encoder = StaticEncoder.open(run.path / "static")
     check_rows(index, encoder)
 
     kept = [each for each in documents() if each["id"] not in ("court-3", "music-0", "farm-1")]
@@ -246,7 +246,7 @@ def test_vectors_of_earlier_additions_are_kept(make: Make, encodings: Encodings)
     add_documents(run, [document("farm", 8)])
     build_added(run)
     assert encodings.sizes == [5]
-    check_rows(Index.open(run), StaticEncoder.open(run.path / "encoder"))
+    check_rows(Index.open(run), StaticEncoder.open(run.path / "static"))
     again = build_added(run)
     assert again is not None
     assert again.reused
@@ -262,7 +262,7 @@ def test_added_rows_of_an_older_index_are_ignored(make: Make) -> None:
         Index.open(run)
     build_index(run)
     assert build_added(run) is None
-    check_rows(Index.open(run), StaticEncoder.open(run.path / "encoder"))
+    check_rows(Index.open(run), StaticEncoder.open(run.path / "static"))
 
 
 def test_an_interrupted_build_continues_to_the_same_bytes(
@@ -303,7 +303,7 @@ def test_a_pretrained_encoder_is_used_and_checked(
     """It needs no encoder that the run has built, and its files must not change."""
     write_encoder(tmp_path / "named", seed=9)
     run = make(documents(range(2)), **{section: {field: str(tmp_path / "named")}})
-    shutil.rmtree(run.path / "encoder")
+    shutil.rmtree(run.path / "static")
     check_rows(Index.open(run), StaticEncoder.open(tmp_path / "named"))
     write_encoder(tmp_path / "named", seed=10)
     with pytest.raises(DamagedError, match="firth build"):

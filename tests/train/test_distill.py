@@ -40,7 +40,7 @@ def opens(result: TrainedFolder) -> int:
 
 
 def test_a_static_student_of_the_runs_own_scorer_needs_no_training(run: Run) -> None:
-    with pytest.raises(InputError, match="needs no training: it is RUN/encoder"):
+    with pytest.raises(InputError, match="needs no training: it is RUN/static"):
         distill(run)
 
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from firth.encoders.packaged import advice, packaged, packaged_gguf
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_file, fingerprint_value, is_inside
+from firth.run.stage import MANIFEST
 
 T = TypeVar("T")
 
@@ -129,6 +130,7 @@ class PretrainedFiles:
             deciding |= {path for path in _outer_weights(weights, said) if path.is_file()}
         else:
             deciding = {path for path in found if not path.name.endswith(_NOT_READ)}
+        deciding = {path for path in deciding if path.name != MANIFEST}  # firth's, of a copy
         names = {path.relative_to(self.folder).as_posix(): path for path in deciding}
         return {name: fingerprint_file(names[name]) for name in sorted(names)}
 

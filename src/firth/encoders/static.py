@@ -1,4 +1,4 @@
-"""The encoder that is taken home: a table of vectors, and a text is the mean of its tokens' rows.
+"""The static model of a run: a table of vectors, and a text is the mean of its tokens' rows.
 
 `SentenceTransformer(folder)` opens what `write_static` writes and gives the same vectors. Neither
 torch nor sentence-transformers is imported here.
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from tokenizers import Tokenizer
 
-ENCODER = Stage("encoder", version=8)
-"""The encoder of a run, which search uses and a user takes home."""
+STATIC = Stage("static", version=8)
+"""The static model of a run, which is its encoder where there is no pretrained one."""
 UNKNOWN = "<unk>"
 """Token 0: a word that no pieces can spell. Its vector is zero."""
 CONTINUED = "##"

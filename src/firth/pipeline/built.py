@@ -4,26 +4,32 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from shutil import copyfile
+from typing import Any, cast
 
 import numpy as np
 
 from firth import __version__
 from firth.corpus.build import CorpusSummary, summarize
 from firth.corpus.corpus import Corpus
-from firth.encoders.pretrained import PRETRAINED
-from firth.encoders.static import ENCODER, StaticEncoder, model_card
+from firth.encoders.encoder import UnitEncoder
+from firth.encoders.folder import MODULES, PretrainedFiles
+from firth.encoders.static import STATIC, StaticEncoder, model_card
 from firth.encoders.words import NOTHING, WORDS
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
 from firth.evaluation.questions import QUESTIONS, QuestionType, first_questions, open_questions
-from firth.run.console import plural, silenced, wrapped
+from firth.run.console import note, plural, silenced, wrapped
 from firth.run.errors import InputError
+from firth.run.files import write_text
+from firth.run.outputs import CARD, copy_folder, write_folder
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.scorer.blend import ENCODED_QUESTIONS
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
+from firth.search.index import index_encoder, open_index_encoder
 from firth.text.types import CosineScorer, PairScorer
 
 FALSE_MATCH_RATE = 0.01
@@ -36,6 +42,11 @@ _ASKED = {
     QuestionType.DOCUMENT.value: "which sentence is from the same document",
 }
 _SEEN = 2_000
+_OPENS = """\
+from firth.encoders.kinds import open_encoder
+
+vectors = open_encoder({!r}).encode(["The judge praised the witness."])
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +75,7 @@ class Built:
             "corpus": asdict(self.corpus),
             "stages": dict(self.stages),
             "seconds": round(self.seconds, 2),
-            "pretrained": encoder_of_run(self.run),
+            "encoder": encoder_of_run(self.run),
             "nothing_learned": self.nothing,
             "comparison": self.comparison and self.comparison.as_dict(),
             "threshold": self.threshold,
@@ -95,17 +106,18 @@ class Built:
                 f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach a "
                 f"cosine of {self.threshold:.2f} with the best of all others."
             )
-        lines.append(f"Pretrained encoder: {named or 'none; the text alone'}.")
-        folder = str(self.run.path / ENCODER.name)
-        lines.append(f"Encoder: SentenceTransformer({folder!r}) opens it.")
+        lines.append(f"Encoder: {named or 'learned from the text alone'}.")
         return "\n".join([*map(wrapped, lines), "", "Next:", *(f"  {c}" for c in self.commands())])
 
 
-def compare_with_baseline(run: Run) -> Comparison | None:
-    """Compare the scorer and the encoder of a run with n-grams of stems, without labels."""
+def compare_with_baseline(run: Run, encoder: UnitEncoder | None = None) -> Comparison | None:
+    """Compare the scorer and an encoder with n-grams of stems, without labels.
+
+    By default it is the encoder of the run.
+    """
     if not sum(run.manifest(QUESTIONS).summary.get("questions", {}).values()):
         return None
-    encoder = StaticEncoder.open(run.folder(ENCODER))
+    encoder = encoder or open_index_encoder(run)
     scorers: dict[str, PairScorer] = {
         "n-grams": open_baseline("ngrams", run),
         "scorer": Scorer.open(run),
@@ -119,18 +131,63 @@ def compare_with_baseline(run: Run) -> Comparison | None:
     return None
 
 
-def encoder_card(run: Run) -> str:
-    """Return the model card of a run's encoder: what it learned from, and how good it is."""
-    summary, comparison = summarize(run), compare_with_baseline(run)
+def save_static(run: Run, folder: Path, force: bool = False) -> Path:
+    """Copy the learned static model of a run to a folder, with a model card."""
+    summary = summarize(run)
     learned = f"Learned from {plural(summary.documents, 'document')}, {summary.words:,} words"
-    lines = [f"{learned}, language {summary.language}, by firth {__version__}."]
+    said = [f"{learned}, language {summary.language}, by firth {__version__}."]
+    said += _figures(run, StaticEncoder.open(run.folder(STATIC)), index_encoder(run) is None)
+    card = model_card("A static sentence encoder, learned from documents", "\n".join(said))
+    return copy_folder(run.folder(STATIC), folder, force, card)
+
+
+def save_encoder(run: Run, encoder: UnitEncoder, folder: Path, force: bool = False) -> Path:
+    """Copy the encoder of a run to a folder, with a model card.
+
+    Where it has no files the card alone is written, and says what opens it. A note says which.
+    """
+    found = index_encoder(run)
+    if found is None:
+        return save_static(run, folder, force)
+    files, names = found.files, list(found.files.files) if found.files else []
+    is_model = any(name.endswith(MODULES) for name in names)
+    use = "" if is_model else _OPENS.format(found.name if not names else "path/to/this/folder")
+    said = [
+        f"The encoder {found.name}, fingerprint {found.fingerprint}, as a run of firth "
+        f"{__version__} uses it: as vectors of length 1, {encoder.dimensions} dimensions.",
+        *_figures(run, encoder),
+    ]
+    card = model_card(f"{encoder.name}, an encoder of sentences", "\n".join(said), use)
+
+    def fill(workspace: Path) -> Mapping[str, Any]:
+        for name in names:
+            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            copyfile(cast(PretrainedFiles, files).folder / name, workspace / name)
+        own = files.folder / CARD if files else Path()
+        # The card of who trained it has the license.
+        before = own.read_text(encoding="utf-8", errors="replace") if own.is_file() else ""
+        write_text(workspace / CARD, f"{before.rstrip()}\n\n{card}" if before else card)
+        return {"encoder": found.name}
+
+    write_folder(
+        folder, fill, command="encoder", settings={}, inputs={"copied": found.fingerprint},
+        force=force,
+    )  # fmt: skip
+    note(f"{folder}: " + (f"a copy of {found.name}" if names else f"a card; {found.name} has no "
+         "files that can be copied, and the card says what opens it"))  # fmt: skip
+    return folder
+
+
+def _figures(run: Run, encoder: UnitEncoder, is_searched: bool = True) -> list[str]:
+    """Return lines about how good an encoder is on the held-out documents of a run."""
+    lines, comparison = list[str](), compare_with_baseline(run, encoder)
     if comparison is not None:
         lines += ["", "Which candidate belongs to a text? Without labels:", "", comparison.text()]
     threshold = usual_threshold(run)
-    if threshold is not None and not run.has(PRETRAINED):
+    if threshold is not None and is_searched:
         said = f"{FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach it"
         lines += ["", f"A cosine of {threshold:.2f} with the best of all others: {said}."]
-    return model_card("A static sentence encoder, learned from documents", "\n".join(lines))
+    return lines
 
 
 def learned_nothing(run: Run) -> str:
@@ -200,10 +257,10 @@ def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
         for text, home in zip(corpus.texts(chosen), corpus.document_of(chosen), strict=True)
         if len(text) <= _EXAMPLE_CHARACTERS and text[-1:] in ".。।" and "'" not in text
     ]
-    if not known or not run.has(ENCODER):
+    if not known or not run.has(STATIC):
         return []
     texts, homes = zip(*known, strict=True)
-    vectors = StaticEncoder.open(run.folder(ENCODER)).encode(texts)
+    vectors = StaticEncoder.open(run.folder(STATIC)).encode(texts)
     cosines = vectors @ vectors.T
     alike = (cosines > _ALIKE).sum(axis=1)
     is_formula = alike > _FORMULA * np.median(alike)  # as greetings

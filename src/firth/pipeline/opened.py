@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import UnitEncoder
-from firth.encoders.static import ENCODER, StaticEncoder
+from firth.encoders.static import STATIC, StaticEncoder
 from firth.pipeline.stages import stages
 from firth.run.errors import ChangedError
 from firth.run.executor import Local
@@ -64,8 +64,15 @@ class Opened:
 
     @cached_property
     def encoder(self) -> UnitEncoder:
-        """The encoder that the run has built."""
-        return StaticEncoder.open(self.run.folder(ENCODER))
+        """The encoder of the run, whose vectors search compares."""
+        from firth.search.index import open_index_encoder
+
+        return open_index_encoder(self.run)
+
+    @cached_property
+    def static(self) -> StaticEncoder:
+        """The static model that was learned from the text."""
+        return StaticEncoder.open(self.run.folder(STATIC))
 
     @cached_property
     def calibration(self) -> "Calibration":

@@ -15,7 +15,7 @@ from firth.corpus.read import input_names
 from firth.corpus.store import FILE, damage
 from firth.encoders.kinds import find_encoder
 from firth.encoders.pretrained import PRETRAINED, build_pretrained, encoder_of
-from firth.encoders.static import ENCODER, build_static
+from firth.encoders.static import STATIC, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.questions import QUESTIONS, build_questions
 from firth.pipeline.built import (
@@ -39,12 +39,12 @@ from firth.search.calibration import CALIBRATION
 from firth.search.index import INDEX, build_added, build_index
 
 
-def build_encoder(run: Run) -> Outcome:
+def build_static_encoder(run: Run) -> Outcome:
     """Write the static encoder of a run: learned word vectors and character n-grams."""
     settings = ["corpus", "scorer", "seed", "static"]
     inputs = {"corpus": Corpus.open(run).digest}
     reads = [WORDS, BLEND]
-    return run.build(ENCODER, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
+    return run.build(STATIC, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
 
 
 def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -61,7 +61,7 @@ def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome 
         PRETRAINED: lambda: build_pretrained(run),
         BLEND: lambda: build_blend(run),
         CONTEXTS: lambda: build_contexts(run),
-        ENCODER: lambda: build_encoder(run),
+        STATIC: lambda: build_static_encoder(run),
         INDEX: lambda: build_index(run, executor),
         CALIBRATION: lambda: build_calibration(run),
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from firth.encoders.static import ENCODER
+from firth.encoders.static import STATIC
 from firth.evaluation.metrics import Metric
 from firth.evaluation.sets import load_set, make_folds
 from firth.reproduce.result import Cell, Findings, Request, figure, loaded, opened, published
@@ -45,8 +45,8 @@ def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairSc
         return rows
     rows |= {row: f"baseline:{name}@{run.path}" for row, name in _LEARNED.items()}
     rows[SCORER] = str(run.path)
-    if run.has(ENCODER):
-        rows[OWN_ENCODER] = str(run.folder(ENCODER))
+    if run.has(STATIC):
+        rows[OWN_ENCODER] = str(run.folder(STATIC))
     return rows | paper_models(run)
 
 
@@ -85,8 +85,8 @@ def starts(request: Request) -> dict[str, str]:
     if run is not None and run.has(STAGE):
         row = surrogate_row(run)
         return {DISTILLED if row == SURROGATE else row: str(run.folder(STAGE))}
-    if run is not None and run.has(ENCODER):
-        return {OWN_ENCODER: str(run.folder(ENCODER))}
+    if run is not None and run.has(STATIC):
+        return {OWN_ENCODER: str(run.folder(STATIC))}
     raise InputError(
         f"{request.table}: no encoder to fine-tune. Give a run with one, or any run and a name: "
         "--run FOLDER --set reproduce.tables.start=[ENCODER]"

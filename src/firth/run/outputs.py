@@ -20,6 +20,8 @@ from firth.run.errors import DamagedError, FirthError, InputError
 from firth.run.files import write_atomically, write_text
 from firth.run.stage import Fill, Manifest, Outcome, beside, execute, finish_rename
 
+CARD = "README.md"
+"""The card of a model: what it is, how to open it, how good it is."""
 _LONGEST_NAME = 255
 _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
@@ -169,7 +171,7 @@ def copy_folder(source: Path, out: str | Path, force: bool = False, card: str = 
             (workspace / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, workspace / name)
         if card:
-            write_text(workspace / "README.md", card)
+            write_text(workspace / CARD, card)
         return manifest.summary
 
     inputs = {"copied": manifest.digest}

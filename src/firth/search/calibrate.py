@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.siblings import COPIED, sibling_groups, sketch
-from firth.encoders.static import ENCODER
+from firth.encoders.static import STATIC
 from firth.run.console import note, progress
 from firth.run.errors import InputError
 from firth.run.files import write_arrays, write_json
@@ -107,7 +107,7 @@ def with_versions(texts: Sequence[str], owners: Ints) -> Ints:
 def build_calibration(run: Run) -> Outcome:
     """Draw what cannot match, and keep how high it scores."""
     inputs = {"corpus": Corpus.open(run, "all").digest}
-    reads = [INDEX, *([] if index_encoder(run) else [ENCODER])]
+    reads = [INDEX, *([] if index_encoder(run) else [STATIC])]
     outcome = run.build(CALIBRATION, _fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
     if not outcome.reused and (share := Calibration.open(run).share) < STRANGE:
         note(

@@ -27,7 +27,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import PretrainedEncoder, UnitEncoder, unit_singles
 from firth.encoders.kinds import Cost, FoundEncoder, find_encoder, open_encoder
 from firth.encoders.pretrained import encoder_of
-from firth.encoders.static import ENCODER
+from firth.encoders.static import STATIC
 from firth.run.console import Progress
 from firth.run.errors import ChangedError, DamagedError, FirthError, InputError
 from firth.run.executor import Executor, Local
@@ -109,7 +109,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
         write_json(workspace / _INFO, info)
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
-    reads = [] if found else [ENCODER]
+    reads = [] if found else [STATIC]
     return run.build(INDEX, fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
 
 
@@ -137,7 +137,7 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
         return {"documents": len(new), "sentences": int(writer.sizes.sum())}
 
     inputs = {"documents": fingerprint_value(entries[new].tolist())}
-    return run.build(ADDED, fill, reads=[INDEX, *([] if found else [ENCODER])], inputs=inputs)
+    return run.build(ADDED, fill, reads=[INDEX, *([] if found else [STATIC])], inputs=inputs)
 
 
 def check_index(run: Run) -> FoundEncoder | None:
@@ -147,7 +147,7 @@ def check_index(run: Run) -> FoundEncoder | None:
         DamagedError: It has vectors of another encoder than its run would use.
     """
     known, found = run.manifest(INDEX).inputs, index_encoder(run)
-    now = _fingerprint(found) if found else run.inputs(ENCODER)
+    now = _fingerprint(found) if found else run.inputs(STATIC)
     if any(known.get(name) != digest for name, digest in now.items()):
         raise DamagedError(
             f"{run.path / INDEX.name}: has vectors of another encoder than the run's. Build it "
@@ -168,6 +168,11 @@ def index_encoder(run: Run) -> FoundEncoder | None:
         return find_encoder(name)
     found = encoder_of(run, name)
     return None if found.kind.cost is Cost.HIGH else found
+
+
+def open_index_encoder(run: Run) -> UnitEncoder:
+    """Open the encoder whose vectors the index of a run has; errors as of `check_index`."""
+    return open_encoder(check_index(run) or str(run.folder(STATIC)), _reading(run))
 
 
 def _name(run: Run) -> str | None:
@@ -223,7 +228,7 @@ class _Encoding:
     def of(cls, run: Run, found: FoundEncoder | None) -> "_Encoding":
         """Return the work of the index's encoder."""
         if found is None:
-            return cls(str(run.path / ENCODER.name), _reading(run))
+            return cls(str(run.path / STATIC.name), _reading(run))
         return cls(found.passed or found.name, _reading(run))
 
     def open(self) -> Callable[[Sequence[str]], Halves]:
@@ -524,7 +529,7 @@ class Index:
         run = Run.open(run)
         found = check_index(run)
         folder = run.folder(INDEX)
-        own = None if found else run.folder(ENCODER)
+        own = None if found else run.folder(STATIC)
         base = _Base(
             rows=_Rows(folder),
             rotation=_rotation(folder),

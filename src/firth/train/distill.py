@@ -70,7 +70,7 @@ def distill(
     if Plan.of(settings).epochs == 0:
         raise InputError(
             "a static student of the run's scorer shares its word vectors and needs no "
-            "training: it is RUN/encoder. Set distill.epochs to train it all the same, or name a "
+            "training: it is RUN/static. Set distill.epochs to train it all the same, or name a "
             "teacher or another base"
         )
 

@@ -111,7 +111,7 @@ def finetune(
     """Fine-tune an encoder on labels, and save the best weights by dev.
 
     Args:
-        encoder: Folder or hub name of an encoder, such as `RUN/encoder`.
+        encoder: Folder or hub name of an encoder, such as `RUN/static`.
         data: File of pairs or triplets, or name of a set; it may end in `:SPLIT`. Without a split,
             `train` is learned from, `dev` chooses the best weights, and `test` measures them. A
             tenth of the rows is drawn for each of them that is missing.
