@@ -78,7 +78,7 @@ def test_the_saved_encoder_gives_the_vectors_of_search(
     folder = model.save_encoder(tmp_path / "copy")
     assert f"a copy of {given}" in capsys.readouterr().err.replace("\n", "")
     assert np.array_equal(open_encoder(folder).encode(texts), model.encode(texts))
-    assert np.array_equal(firth.load(run, encoder=folder).encode(texts), model.encode(texts))
+    assert np.array_equal(firth.load(run, encoder=str(folder)).encode(texts), model.encode(texts))
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.startswith("---\nlicense: mit")
     assert find_encoder(given).fingerprint in card
