@@ -65,8 +65,8 @@ def settings() -> str:
     lines = [
         "# Settings",
         "",
-        "The lines of a run's `config.yaml`. On the command line: `--set SECTION.NAME=VALUE`, such "
-        "as `--set words.dimensions=100`.",
+        "The lines of a run's `settings.toml`. On the command line: `--set SECTION.NAME=VALUE`, "
+        "such as `--set words.dimensions=100`.",
         "",
         "| | type | default | |",
         "|---|---|---|---|",
@@ -157,7 +157,7 @@ def _section(kind: Any) -> type[Section] | None:
 
 
 def _kind(kind: Any) -> str:
-    """A type in the words of YAML."""
+    """A type in plain words."""
     if get_origin(kind) is Annotated:
         return _kind(get_args(kind)[0])
     if get_origin(kind) is tuple:

@@ -45,7 +45,7 @@ def without_index(folder: Path) -> None:
 
 
 def without_run(folder: Path) -> None:
-    shutil.copy(folder / "run" / "config.yaml", folder / "toy.yaml")
+    shutil.copy(folder / "run" / "settings.toml", folder / "toy.toml")
     shutil.rmtree(folder / "run")
 
 
@@ -58,7 +58,7 @@ class Command:
 
 
 COMMANDS = {
-    "build": Command("build docs.jsonl --run run --config toy.yaml", without_run),
+    "build": Command("build docs.jsonl --run run --config toy.toml", without_run),
     "index": Command("build --run run", without_index),
     "add": Command("add new.jsonl --run run"),
     "replace": Command("add changed.jsonl --run run"),

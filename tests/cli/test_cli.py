@@ -62,7 +62,7 @@ def test_the_way_from_files_to_answers(tmp_path: Path) -> None:
     settings = ("--set", "words.min_count=2", "--set", "words.dimensions=16")
     built = output("build", "docs.jsonl", "--run", "kb", *settings, "-q", cwd=tmp_path)
     assert "Documents: 20" in built
-    assert "min_count: 2" in (tmp_path / "kb" / "config.yaml").read_text()
+    assert "min_count = 2" in (tmp_path / "kb" / "settings.toml").read_text()
     (tmp_path / "new.txt").write_text("The zeppelin crossed the field.")
     output("add", "new.txt", "-q", cwd=tmp_path)
     assert "zeppelin" in output("search", "zeppelin", "-q", cwd=tmp_path)

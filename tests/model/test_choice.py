@@ -66,7 +66,7 @@ def test_the_best_installed_encoder_is_taken_and_kept(
     assert "reads en. On held-out text, against n-grams of stems: no significant loss (" in said
     assert model.built is not None
     assert model.built.as_dict()["encoder"] == encoders["knows"]
-    assert load_settings(tmp_path / "run" / "config.yaml").encoder.model == encoders["knows"]
+    assert load_settings(tmp_path / "run" / "settings.toml").encoder.model == encoders["knows"]
     install(monkeypatch, encoders["knows-nothing"])
     again = firth.build(None, tmp_path / "run", quiet=True)
     assert again.built is not None
@@ -84,14 +84,14 @@ def test_the_text_overrules_an_encoder_that_does_not_know_it(
     firth.build(DOCUMENTS, tmp_path / "next", settings=HELD_OUT)
     said = capsys.readouterr().err
     assert f"{encoders['knows-nothing']} is rejected: " in said
-    assert load_settings(tmp_path / "next" / "config.yaml").encoder.model == encoders["knows"]
+    assert load_settings(tmp_path / "next" / "settings.toml").encoder.model == encoders["knows"]
     install(monkeypatch, encoders["knows-nothing"])
     overruled = firth.build(DOCUMENTS, tmp_path / "overruled", settings=HELD_OUT)
     assert "encoder: text alone. " in capsys.readouterr().err
     assert not overruled.run.has(PRETRAINED)
     named = firth.build(DOCUMENTS, tmp_path / "none", encoder="none", settings=HELD_OUT)
     for file in sorted(path for path in named.path.rglob("*") if path.is_file()):
-        if file.suffix in (".npy", ".safetensors", ".json", ".yaml"):
+        if file.suffix in (".npy", ".safetensors", ".json", ".toml"):
             same = overruled.path / file.relative_to(named.path)
             assert same.read_bytes() == file.read_bytes(), file
 

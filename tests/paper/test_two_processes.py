@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import yaml
+
+from firth.run.settings import parse_settings, settings_text
 
 from .conftest import SMALL, tiny_documents
 
@@ -34,8 +35,9 @@ def test_a_killed_build_of_two_processes_ends_with_the_same_bytes(tmp_path: Path
         name: {**section, SHARED[name]: 2} if name in SHARED else section
         for name, section in SMALL.items()
     }
-    settings = tmp_path / "settings.yaml"
-    settings.write_text(yaml.safe_dump({"paper": paper, "corpus": {"held_out_fraction": 0.2}}))
+    settings = tmp_path / "settings.toml"
+    values = {"paper": paper, "corpus": {"held_out_fraction": 0.2}}
+    settings.write_text(settings_text(parse_settings(values, "test")))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "FIRTH_DEVICE": "cpu"}
 
     def command(run: Path) -> list[str]:

@@ -35,10 +35,10 @@ def origin_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def measured(run: Run, name: str, data_dir: Path, **tables: Any) -> Result:
     """Measure a table with some settings, and check that the run's settings stay."""
-    before = (run.path / "config.yaml").read_bytes()
+    before = (run.path / "settings.toml").read_bytes()
     varied = VariedRun.of(run, {"reproduce": {"tables": TABLES | tables}})
     result = reproduce(name, varied, data_dir)
-    assert (run.path / "config.yaml").read_bytes() == before
+    assert (run.path / "settings.toml").read_bytes() == before
     return result
 
 

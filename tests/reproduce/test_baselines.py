@@ -141,13 +141,13 @@ def test_a_baseline_is_trained_once_and_opened_by_name(run: Run, name: str) -> N
     outcome = build_baseline(run, name)
     assert outcome.manifest.stage == stage_of(name).name
     assert build_baseline(run, name).reused
-    before = (run.path / "config.yaml").read_bytes()
+    before = (run.path / "settings.toml").read_bytes()
     scorer = open_scorer(f"baseline:{name}@{run.path}")
     scores = scorer.similarities(PAIRS)
     assert scores[2] == pytest.approx(1, abs=1e-6)
     assert scores[3] == 0
     assert np.ptp(scores[:3]) > 0
-    assert (run.path / "config.yaml").read_bytes() == before
+    assert (run.path / "settings.toml").read_bytes() == before
 
 
 @pytest.mark.parametrize("form", ["bm25", "whitening", "bertscore", "whitening=", "bertscore="])

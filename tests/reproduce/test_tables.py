@@ -86,7 +86,7 @@ def test_what_is_missing_is_said(run: Run, tmp_path: Path, data_dir: Path) -> No
 
 def test_commands(run: Run, data_dir: Path, tmp_path: Path) -> None:
     """The commands list, train and measure; `--set` of a table changes no settings."""
-    before, out = (run.path / "config.yaml").read_bytes(), tmp_path / "table.json"
+    before, out = (run.path / "settings.toml").read_bytes(), tmp_path / "table.json"
 
     def output(*words: object) -> str:
         result = CliRunner().invoke(cli.app, [str(word) for word in words])
@@ -99,4 +99,4 @@ def test_commands(run: Run, data_dir: Path, tmp_path: Path) -> None:
     given = ("--run", run.path, "--data-dir", data_dir, "--out", out)
     output("table", "cbos-m", *given, "--set", "reproduce.tables.sizes=[1]")
     assert {cell["row"] for cell in json.loads(out.read_text())["cells"]} == {"m = 1"}
-    assert (run.path / "config.yaml").read_bytes() == before
+    assert (run.path / "settings.toml").read_bytes() == before

@@ -185,9 +185,9 @@ def test_a_failed_build_leaves_no_settings(run: Run) -> None:
     assert Run.open(run.path).settings.seed == 99
 
 
-@pytest.mark.parametrize("text", ["name: my app\n", "seed: 5\n", "\x00", "- 1\n"])
+@pytest.mark.parametrize("text", ["name = 'my app'\n", "seed = 5\n", "\x00"])
 def test_settings_that_firth_did_not_write_are_not_replaced(run: Run, text: str) -> None:
-    """A config.yaml of the user's stays as it is, even one that could be firth's."""
+    """A settings.toml of the user's stays as it is, even one that could be firth's."""
     run.path.mkdir()
     (run.path / CONFIG).write_text(text)
     with pytest.raises(InputError, match="firth did not write it"):
@@ -198,15 +198,15 @@ def test_settings_that_firth_did_not_write_are_not_replaced(run: Run, text: str)
 
 def test_a_run_is_opened_with_a_file_and_options(run: Run, tmp_path: Path) -> None:
     """Options are laid over the file, the file over the run; other settings stay."""
-    config = tmp_path / "mine.yaml"
-    config.write_text("corpus.language: de\nseed: 2\n")
+    config = tmp_path / "mine.toml"
+    config.write_text("corpus.language = 'de'\nseed = 2\n")
     opened = opened_with(run.path, config, ["seed=3"])
     assert not run.path.exists()
     assert (opened.settings.corpus.language, opened.settings.seed) == ("de", 3)
     build_one(run.changed({"seed": 4, "words": {"epochs": 1}}))
     opened = opened_with(run.path, config, [])
     assert (opened.settings.seed, opened.settings.words.epochs) == (2, 1)
-    for text, options, source in (("seed: -1", [], str(config)), ("", ["seed=-1"], "--set")):
+    for text, options, source in (("seed = -1", [], str(config)), ("", ["seed=-1"], "--set")):
         config.write_text(text)
         with pytest.raises(ConfigError) as raised:
             opened_with(run.path, config, options)

@@ -58,7 +58,7 @@ def build(
         typer.Option("--lines", help="Each line of a text file is a document.", show_default=False),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML file of settings.")
+        Path | None, typer.Option(metavar="FILE", help="TOML file of settings.")
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,

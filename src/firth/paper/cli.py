@@ -46,7 +46,7 @@ def build(
         typer.Option(help="Settings at the paper's size, or for two cores."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML file of settings.")
+        Path | None, typer.Option(metavar="FILE", help="TOML file of settings.")
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,

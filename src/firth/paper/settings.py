@@ -4,15 +4,15 @@ Sections and equations are those of Sun et al. (TACL 2022). The ablations but Ta
 `contexts.size`, `surrogate.pairs`, `fits.weights`, `contexts.selection` and `surrogate.structure`.
 """
 
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import Field, model_validator
 
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
-from firth.run.settings import Count, Fraction, NonNegative, Positive, Section
+from firth.run.settings import Count, Fraction, Names, NonNegative, Positive, Section
 from firth.train.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class HarvestSettings(Section):
     """Pairs in which one sentence may occur."""
     shard_pairs: Count = 100
     """Pairs in one shard of the work."""
-    exclude: tuple[str, ...] = ()
+    exclude: Names = ()
     """Files of texts that must not occur in a pair, such as evaluation sets."""
 
 
@@ -211,7 +211,7 @@ class PaperSettings(Section):
         if learned and not self.of_corpus:
             raise ValueError(
                 f"contexts.selection {self.contexts.selection} asks a language model: set "
-                "generator.backend: causal-lm, and generator.model"
+                'generator.backend = "causal-lm", and generator.model'
             )
         if learned and self.fits.pmi and not self.generator.drop_neighbor:
             raise ValueError(
@@ -249,6 +249,5 @@ def preset(name: str) -> dict[str, Any]:
     """
     if name not in PRESETS:
         raise InputError(f"There is no preset {name!r}. The presets are {' and '.join(PRESETS)}.")
-    text = (Path(__file__).with_name("data") / f"{name}.yaml").read_text(encoding="utf-8")
-    values: dict[str, Any] = yaml.safe_load(text)
-    return values
+    text = (Path(__file__).with_name("data") / f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)

@@ -178,7 +178,7 @@ def score(
 
 
 def _parsed(kind: Any, options: list[str] | None, **defaults: object) -> Any:
-    """Return settings as given, changed by options `NAME=VALUE`; values are YAML."""
+    """Return settings as given, changed by options `NAME=VALUE`; values as of `read_options`."""
     from firth.run.settings import parse_section, read_options
 
     values, problems = read_options(options or [])

@@ -21,6 +21,7 @@ from firth.pipeline.stages import status
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
+from firth.run.settings import HEADER, settings_text
 from firth.scorer.contexts import CONTEXTS, Contexts
 from firth.scorer.explanation import explanations_html
 from firth.scorer.render import style, template
@@ -134,7 +135,4 @@ def _thresholds(run: Run) -> dict[str, str]:
 
 
 def _changed_settings(run: Run) -> str:
-    import yaml
-
-    changed: dict[str, Any] = run.settings.model_dump(mode="json", exclude_defaults=True)
-    return yaml.safe_dump(changed, sort_keys=False, allow_unicode=True) if changed else ""
+    return settings_text(run.settings).removeprefix(HEADER)

@@ -3,7 +3,7 @@
 The ablations and sweeps of the papers change a value here or in the section `paper`.
 """
 
-from firth.run.settings import Count, Positive, Section
+from firth.run.settings import Count, Names, Positive, Section
 
 
 class BagSettings(Section):
@@ -62,7 +62,7 @@ class TableSettings(Section):
     """|C_s| where a table does not vary it (the paper: 500)."""
     sizes: tuple[int | str, ...] = ()
     """Sizes of a table that varies one, as `250`, `100K` or `10%`. By default its usual sizes."""
-    start: tuple[str, ...] = ()
+    start: Names = ()
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""
     inference: str = "nli:train"
     """Set or file of natural language inference that Tables 1 and 2 of Sun et al. learn from."""

@@ -89,7 +89,7 @@ def starts(request: Request) -> dict[str, str]:
         return {OWN_ENCODER: str(run.folder(STATIC))}
     raise InputError(
         f"{request.table}: no encoder to fine-tune. Give a run with one, or any run and a name: "
-        "--run FOLDER --set reproduce.tables.start=[ENCODER]"
+        "--run FOLDER --set reproduce.tables.start=ENCODER"
     )
 
 

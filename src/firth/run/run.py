@@ -19,7 +19,7 @@ from firth.run.errors import (
     MissingStageError,
     install_command,
 )
-from firth.run.files import remove_leftovers, stamp_of, write_text
+from firth.run.files import remove_leftovers, stamp_of, write_atomically
 from firth.run.settings import (
     HEADER,
     Section,
@@ -43,7 +43,7 @@ from firth.run.stage import (
     up_to_date,
 )
 
-CONFIG = "config.yaml"
+CONFIG = "settings.toml"
 _LOCK = ".lock"
 _PATIENCE = 5.0
 """Seconds in which another process surely has renamed two folders."""
@@ -54,7 +54,7 @@ _S = TypeVar("_S", bound=Section)
 class Run:
     """The folder of a run, and its settings.
 
-    Changed settings reach `config.yaml` when a stage has been built with them, so that a failed
+    Changed settings reach `settings.toml` when a stage has been built with them, so that a failed
     build leaves nothing behind. The folder, `path`, is made then, too. `encoder` is an encoder that
     was passed in Python, in place of the one that the settings name.
     """
@@ -103,7 +103,9 @@ class Run:
         self._claim()
         self.path.mkdir(parents=True, exist_ok=True)
         if not self._is_saved():
-            write_text(self.path / CONFIG, settings_text(self.settings))
+            with write_atomically(self.path / CONFIG) as partial:
+                text = settings_text(self.settings)  # It may name a file that is no UTF-8.
+                partial.write_bytes(text.encode("utf-8", "surrogatepass"))
 
     def has(self, stage: Stage) -> bool:
         """Return whether the stage is built."""

@@ -1,22 +1,21 @@
-"""The settings of a run: one typed tree, one YAML file.
+"""The settings of a run: one typed tree, one TOML file.
 
 Every setting of the core is in this file, so that a reader sees them all at once. A wing brings
 its sections through the entry-point group `firth.settings` (name of the section → its class).
 """
 
 import hashlib
+import json
 import re
-import sys
-from collections import Counter
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.metadata import EntryPoint, entry_points
 from operator import getitem
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from firth.run.console import note
@@ -26,6 +25,11 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=10**15)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda names: names.split(",") if isinstance(names, str) else names),
+]
+"""Names, or a text of them with commas."""
 AUTO, TEXT_ALONE = "auto", "none"
 """Names in place of an encoder's: the best one installed, and no pretrained encoder."""
 EncoderName = Annotated[str, BeforeValidator(lambda name: TEXT_ALONE if name is None else name)]
@@ -58,7 +62,7 @@ class CorpusSettings(Section):
     """Whether each line of a text file is a document."""
     group_by: str | None = None
     """Records with the same value of this field form one document."""
-    fields: tuple[str, ...] = ()
+    fields: Names = ()
     """Further fields to keep, for filters such as `--where "section = 'news'"`."""
     language: str = "auto"
     """Language of the text (ISO 639-1), which chooses stemmer, sentence splitter and word lists. Of
@@ -206,18 +210,10 @@ def derive_seed(seed: int, *names: str | int) -> int:
 
 # --- Reading and writing -----------------------------------------------------------------------
 
-HEADER = "# Written by firth: the settings of this run, one a line, as for --set.\n"
+HEADER = "# Written by firth: the settings of this run that are not defaults, as for --set.\n"
 """How every settings file begins that firth wrote, and may replace."""
-SHOWN = (
-    "corpus.language", "corpus.text_field", "corpus.title_field", "corpus.id_field",
-    "corpus.date_field", "corpus.lines",
-    "corpus.group_by", "corpus.fields", "corpus.min_words", "corpus.max_words",
-    "corpus.held_out_fraction", "words.min_count", "words.vocabulary", "words.dimensions",
-    "words.epochs", "encoder.model", "encoder.pooling", "encoder.normalize", "encoder.prompt",
-    "scorer.contexts", "scorer.topics", "questions.questions",
-    "static.dimensions", "search.encoder", "seed",
-)  # fmt: skip
-"""Settings that a settings file shows as comments while they have their defaults."""
+_BARE = re.compile("[A-Za-z0-9_-]+")
+"""A name that TOML takes without quotes."""
 
 
 @cache
@@ -280,20 +276,19 @@ def load_changes(path: Path) -> dict[str, Any]:
     if path.exists() and not path.is_file():  # Reading a FIFO or device may never end.
         raise ConfigError(str(path), ["not a file; expected a file of settings"])
     try:
-        values = read_yaml(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
     except FileNotFoundError:
         raise ConfigError(str(path), ["no such file"]) from None
     except OSError as error:
         raise ConfigError(str(path), [f"cannot be read ({error.strerror})"]) from error
-    except ValueError as error:
-        raise ConfigError(str(path), [f"not valid YAML: {error}"]) from error
-    return nested_settings({} if values is None else values, str(path))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(str(path), [f"not valid TOML: {first_line(error)}"]) from error
 
 
 def parse_changes(options: Sequence[str]) -> dict[str, Any]:
     """Return the changes that options such as `corpus.language=de` ask for, as a nested dict.
 
-    Values are YAML: `[a, b]` is a list, `null` is None. All problems are named at once.
+    All problems are named at once.
     """
     values, problems = read_options(options)
     tree = nested_settings(values, "--set")
@@ -309,7 +304,11 @@ def parse_changes(options: Sequence[str]) -> dict[str, Any]:
 
 
 def read_options(options: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return name → value of options such as `corpus.language=de`, and what is wrong with some."""
+    """Return name → value of options such as `corpus.language=de`, and what is wrong with some.
+
+    A value is one of TOML, as `0.5`, `true`, `["a", "b"]` or `{dimensions = 64}`; any other text
+    stands for itself, and none for the default where that is none.
+    """
     values: dict[str, Any] = {}
     problems: list[str] = []
     for option in options:
@@ -318,10 +317,26 @@ def read_options(options: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
             problems.append(f"{option!r}: expected NAME=VALUE, as corpus.language=de")
             continue
         try:
-            values[name.strip()] = read_yaml(text)
-        except ValueError as error:
-            problems.append(f"{option!r}: the value is not valid YAML: {first_line(error)}")
+            values[name.strip()] = _value(text.strip())
+        except (ValueError, RecursionError) as error:
+            problems.append(f"{option!r}: the value is not valid TOML: {first_line(error)}")
     return values, problems
+
+
+def _value(text: str) -> Any:
+    """Return the value of an option; raise `ValueError` for a broken list, table or string."""
+    if not text:
+        return None
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except ValueError:
+        if text[0] in "[{\"'":
+            raise
+        return text
+    value = document["value"]
+    return (
+        value if len(document) == 1 and isinstance(value, str | int | float | list | dict) else text
+    )
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Any], source: str) -> Settings:
@@ -330,15 +345,10 @@ def change_settings(settings: Settings, changes: Mapping[str, Any], source: str)
 
 
 def settings_text(settings: Settings) -> str:
-    """Return the text of a settings file.
-
-    Settings that differ from their defaults are lines. The most useful others are comments.
-    """
-    defaults = dict(_lines(Settings().model_dump(mode="json")))
-    values = dict(_lines(settings.model_dump(mode="json")))
-    changed = [_line(path, value) for path, value in values.items() if value != defaults.get(path)]
-    others = [f"# {_line(path, values[path])}" for path in SHOWN if values[path] == defaults[path]]
-    return "\n".join([HEADER.rstrip(), *changed, "", "# Others have their defaults:", *others, ""])
+    """Return the text of a settings file: a line for each setting that is not its default."""
+    values = settings.model_dump(mode="json", exclude_defaults=True)
+    lines = [f"{path} = {_toml(value)}\n" for path, value in _lines(values)]
+    return HEADER + "".join(lines)
 
 
 def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
@@ -350,66 +360,14 @@ def values_of(settings: Settings, paths: Sequence[str]) -> dict[str, Any]:
     return {path: reduce(getitem, path.split("."), tree) for path in sorted(paths)}
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads plain values: no aliases (their expansion has no bound), no NUL, no key twice.
-
-    As in YAML 1.2, `no` and `2024-01-31` are strings: Norwegian is a language.
-    """
-
-    yaml_implicit_resolvers: ClassVar[Any] = {  # type: ignore[misc]
-        first: [pair for pair in pairs if pair[0].rpartition(":")[2] not in ("bool", "timestamp")]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (&, *) are not read")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        mapping = super().construct_mapping(node, deep)
-        keys = Counter(key.value for key, _ in node.value)
-        if len(keys) < len(node.value):
-            (key, count), line = keys.most_common(1)[0], node.start_mark.line + 1
-            raise yaml.YAMLError(f"from line {line}: {key!r} is there {count} times")
-        return mapping
-
-    def construct_scalar(self, node: Any) -> Any:
-        value = super().construct_scalar(node)
-        if isinstance(value, str) and "\0" in value:
-            raise yaml.YAMLError("the character NUL is not read")
-        return value
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile("(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-
-
-def read_yaml(text: str) -> Any:
-    """Return the plain value of a YAML text; raise `ValueError` for anything else."""
-    try:
-        return yaml.load(text, _Loader)  # A SafeLoader.
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except (yaml.YAMLError, AttributeError, LookupError, TypeError) as error:  # Odd tags.
-        raise ValueError(str(error) or type(error).__name__) from error
-
-
 def nested_settings(values: object, source: str) -> dict[str, Any]:
     """Return a tree in which dotted keys are sections; raise `ConfigError` where it is none."""
     if not isinstance(values, Mapping):
         got = type(values).__name__
-        raise ConfigError(source, [f"got a {got}; expected sections or lines, as seed: 13"])
-    tree: dict[str, Any] = {}
-    paths = Counter[str]()
-    for path, value in values.items():
-        section = _at(str(path), value)
-        paths.update(path for path, _ in _lines(section))
-        tree = _laid_over(tree, section)
-    if repeated := [path for path, count in paths.items() if count > 1]:
-        raise ConfigError(source, [f"{path}: is there more than once" for path in repeated])
-    return tree
+        raise ConfigError(source, [f"got a {got}; expected sections, as {{'seed': 13}}"])
+    return reduce(
+        lambda tree, item: dict(_laid_over(tree, _at(str(item[0]), item[1]))), values.items(), {}
+    )
 
 
 def _at(path: str, value: Any) -> Any:
@@ -430,21 +388,26 @@ def _laid_over(tree: Any, changes: Any) -> Any:
 def _lines(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Yield dotted path and value of each field, those of sections in sections too."""
     for name, value in tree.items():
-        if isinstance(value, Mapping) and not any("." in str(key) for key in value):
-            yield from _lines(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}", value
+        path = before + _key(name)
+        if isinstance(value, Mapping):
+            yield from _lines(value, f"{path}.")
+        elif value is not None:  # TOML has no such value; no default is another one.
+            yield path, value
 
 
-def _line(path: str, value: Any) -> str:
-    """Return a setting as a line of YAML."""
-    for is_unicode in (True, False):  # The library does not escape every odd character.
-        text = yaml.safe_dump(
-            [value], default_flow_style=True, allow_unicode=is_unicode, width=sys.maxsize
-        )
-        if read_yaml(text) == [value]:
-            break
-    return f"{path}: {text.strip()[1:-1]}"
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(name)} = {_toml(inner)}' for name, inner in value.items())}}}"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:

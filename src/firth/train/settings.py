@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from firth.run.settings import Count, Positive, Section
+from firth.run.settings import Count, Names, Positive, Section
 
 
 class TrainingSettings(Section):
@@ -54,5 +54,5 @@ class DistillSettings(TrainingSettings):
     """Sentences in a step. By default 256 for `static`, 64 for a Transformer."""
     patience: Count = 4
     """Evaluations on held-out sentences without a gain after which training stops."""
-    exclude: tuple[str, ...] = ()
+    exclude: Names = ()
     """Files of texts that no student may learn, such as evaluation sets."""
