@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -194,7 +193,6 @@ def differences(a: str, b: str, language: str | None = None) -> Differences:
     return compared(a, b, language or _language(a, b))
 
 
-@lru_cache(1 << 14)
 def _language(a: str, b: str) -> str:
     """Return the language of two texts; English where too little is said to tell."""
     if (a + b).isascii() and len(a) + len(b) < 60:

@@ -29,8 +29,10 @@ def negations_of(language: str) -> frozenset[str]:
 
 _WORD = re.compile(r"[^\W\d_][\w\u2019'-]*")
 _OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
+_BEFORE = 16
+"""Characters before a word that tell whether it opens a sentence."""
 _LOWER_CASE_USES = 10
-_CONTRACTED = re.compile(r"\w+n['\u2019]t\b", re.IGNORECASE)
+_CONTRACTED = re.compile(r"\b\w\w++(?<=n)['\u2019]t\b", re.IGNORECASE)
 """A negation at the end of an English verb."""
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -112,4 +114,5 @@ def _capitalised(text: str) -> Iterator[tuple[list[str], bool]]:
     for match in _WORD.finditer(text):
         if match[0][0].isupper() and match[0] != "I":
             name_words = words(match[0].removesuffix("'s").removesuffix("\u2019s"))
-            yield name_words, bool(_OPENING.search(text[: match.start()]))
+            start = match.start()
+            yield name_words, bool(_OPENING.search(text, max(0, start - _BEFORE), start))

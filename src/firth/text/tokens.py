@@ -35,11 +35,14 @@ def _pattern(ascii_alone: bool) -> re.Pattern[str]:
     """Return the pattern of a token; combining marks stand inside words of other texts."""
     marks = "" if ascii_alone else combining_marks()
     letter, sign = f"[^\\W\\d_{UNSPACED}]", f"[^\\W{UNSPACED}]"
+    before = f"[^\\W\\d{UNSPACED}]*+"
+    # Possessive, and a run is tried from its beginning alone: the time is linear in the text.
     return re.compile(
-        f"(?P<money>[$\u20ac\u00a3\u00a5\u20b9])?\\s?"
-        f"(?P<value>(?:[A-Za-z]{{1,4}}-)?{sign}*\\d{sign}*(?:[.,:/\u2013-]{sign}*\\d{sign}*)*)"
+        f"(?:(?P<money>[$\u20ac\u00a3\u00a5\u20b9])\\s?)?"
+        f"(?P<value>(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
+        f"(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
         f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9])?|(?P<unspaced>[{UNSPACED}])"
-        f"|(?P<word>{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*)"
+        f"|(?P<word>{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*+)"
     )
 
 
@@ -68,9 +71,8 @@ class Token(NamedTuple):
     unit: str = ""
 
 
-@lru_cache(1 << 16)
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
-    """Return the tokens of a text in order; the last 65,536 texts are remembered."""
+    """Return the tokens of a text in order, in time that is linear in its length."""
     lexicon = lexicon_of(language)
     found = list(_pattern(text.isascii()).finditer(text))
     is_title = _is_title(found)

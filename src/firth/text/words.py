@@ -51,6 +51,8 @@ _ASCII = bytes(ord(c.lower()) if c.isascii() and c.isalnum() else 32 for c in ma
 _MARKS = "’“”–—…‘"  # noqa: RUF001
 """Often the only characters of an English text that are not ASCII. No word has them."""
 _KNOWN_STEMS = 1 << 17
+_LONGEST = 64
+"""Characters of a word that has a stem; a longer one is no word of a language, and stays."""
 
 _VOWEL_SIGNS = re.compile("[\u0640\u064b-\u0652\u0670]")
 _ARABIC_LETTERS = str.maketrans("آأإٱى", "ااااي")
@@ -72,7 +74,7 @@ _LONG_ENOUGH, _SURE, _FEWEST, _ONE_IN = 100, 0.9, 2, 20
 """Characters of a document that says its language by itself, and how likely that is; and how many
 such documents, at least and of how many, a further language of a corpus has."""
 _NO_LANGUAGE = "zxx"
-_REMEMBERED = 1 << 16
+_REMEMBERED = 1 << 12
 NO_STEMMER, BEGINNINGS = "none", "beginnings"
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
@@ -215,7 +217,8 @@ def stems(words: Sequence[str], stemmer: str) -> list[str]:
     """Return the stem of each lower-case word."""
     if stemmer == NO_STEMMER:
         return list(words)
-    return list(map(_algorithm(stemmer), words))
+    stem = _algorithm(stemmer)
+    return [stem(word) if len(word) <= _LONGEST else word for word in words]
 
 
 @lru_cache
@@ -238,7 +241,6 @@ def _beginning(word: str) -> str:
     return with_anusvara(word)[: 2 if "\uac00" <= word[:1] <= "\ud7a3" else 5]
 
 
-@lru_cache(_KNOWN_STEMS)
 def with_anusvara(word: str) -> str:
     """Return a word with an anusvara for each nasal that Indic scripts may write so.
 
@@ -246,7 +248,12 @@ def with_anusvara(word: str) -> str:
         >>> with_anusvara("हिन्दी")
         'हिंदी'
     """
-    return word if word.isascii() else _nasal().sub(_anusvara, word)
+    return word if word.isascii() or len(word) > _LONGEST else _anusvara_form(word)
+
+
+@lru_cache(_KNOWN_STEMS)
+def _anusvara_form(word: str) -> str:
+    return _nasal().sub(_anusvara, word)
 
 
 @lru_cache(1)
