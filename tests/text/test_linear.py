@@ -33,9 +33,9 @@ def seconds(work: Callable[[str, str], object], text: str, language: str) -> flo
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_time_grows_with_the_length(name: str, language: str = "en") -> None:
+def test_time_grows_with_the_length(name: str) -> None:
     """Repeats of each kind of character, and of each two, take time that is linear in them."""
-    work = WORKS[name]
+    work, language = WORKS[name], "en"
     slow = []
     for pair in combinations_with_replacement(CLASSES, 2):
         text = "".join(pair) * LONG
