@@ -18,7 +18,6 @@ from scipy.stats import kendalltau
 
 from figures import record
 from firth.corpus.build import build_corpus
-from firth.corpus.tokenizer import build_tokenizer
 from firth.encoders.kinds import open_encoder
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.baselines import open_baseline
@@ -33,6 +32,7 @@ from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.contexts import Contexts
 from firth.scorer.scorer import Scorer
 from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
+from firth.train.tokenizer import build_tokenizer
 from search import SETS, Task, bm25_of, ndcg, read
 
 DOCUMENTS, QUERIES, CANDIDATES, CHARACTERS, SEED = 1_000, 50, 30, 500, 13

@@ -10,7 +10,6 @@ import pytest
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Context, Corpus
-from firth.corpus.tokenizer import build_tokenizer
 from firth.paper.origin import build_deviations
 from firth.paper.retrieve import build_index
 from firth.paper.tokens import Pairs
@@ -18,6 +17,7 @@ from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import train_generator
 from firth.run.run import Run
 from firth.run.settings import parse_settings
+from firth.train.tokenizer import build_tokenizer
 
 TOPICS = {
     "sea": "ship harbour wave sailor storm sail captain anchor island tide",

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.seq2seq import CorpusPartReader
 from firth.paper.tokens import Role, TokenTable
 from firth.run.run import Run
+from firth.train.tokenizer import open_tokenizer
 
 ROWS = st.lists(st.lists(st.integers(1, 99), min_size=1, max_size=13), min_size=1, max_size=40)
 

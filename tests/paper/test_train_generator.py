@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import open_tokenizer
 from firth.paper.language_model import CausalLM
 from firth.paper.seq2seq import CorpusPartReader, Seq2Seq
 from firth.paper.tokens import Role, joined
@@ -26,6 +25,7 @@ from firth.paper.train_generator import (
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.text.types import Ints
+from firth.train.tokenizer import open_tokenizer
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs, make_run
 from .test_language_model import causal_tokenizer, tiny_llama

@@ -200,9 +200,9 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         idf = fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
         known = sorted(idf.frequencies)
         nothing = np.zeros((len(known), 1), np.float32)
-        WordSpace(known, nothing, idf, settings.prior_count).save(workspace)
+        WordSpace(known, nothing, idf, _PRIOR_COUNT).save(workspace)
         return {"sentences": len(corpus), "vocabulary": len(known), NOTHING: str(error)}
-    WordSpace(sentences.vocabulary, vectors, idf, settings.prior_count).save(workspace)
+    WordSpace(sentences.vocabulary, vectors, idf, _PRIOR_COUNT).save(workspace)
     return {**sentences.summary, **summary}
 
 
@@ -215,6 +215,9 @@ _STEPS, _MOST_EPOCHS = 200, 10
 """Without a setting, a small corpus is read until there are so many steps, but not more often."""
 _WARMUP = 0.1
 """Share of the steps in which the rate rises."""
+_TEMPERATURE = 0.07
+_PRIOR_COUNT = 50.0
+"""A vector learned from n sentences is scaled by sqrt(n / (n + 50))."""
 _CHECKPOINT_STEPS = 200
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-12
 _ROWS = 1 << 13
@@ -262,7 +265,7 @@ def learn(
         for step in range(adam.step, steps):
             firsts, seconds = pairs(step)
             rows, runs = _renumbered(firsts, seconds, len(weights))
-            loss, gradient = contrast(adam.take(rows), runs, settings.temperature)
+            loss, gradient = contrast(adam.take(rows), runs, _TEMPERATURE)
             if not math.isfinite(loss):
                 raise InputError(
                     f"{title}: the loss became infinite in step {step + 1}. Lower "

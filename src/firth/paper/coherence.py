@@ -18,13 +18,13 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, logsigmoid
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import open_tokenizer
 from firth.encoders.transformer import device
 from firth.paper.tokens import Pairs, TokenTable, encodable
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.text.types import Ints, Singles
+from firth.train.tokenizer import open_tokenizer
 
 COHERENCE = Stage("paper/coherence", 5, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"

@@ -21,6 +21,7 @@ from firth.paper.settings import PaperSettings
 from firth.run.console import table, wrapped
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.train.settings import TokenizerSettings
 
 _WORDS, _TOKENS = 18.0, 1.3
 """Words of a sentence where no corpus is built, and tokens of a word."""
@@ -75,7 +76,7 @@ def estimate(run: Run, inputs: Any = None, to: str = "origin") -> Estimate:
     sentences = len(corpus) if corpus else words / _WORDS
     positions = len(corpus.positions()) if corpus else sentences
     tokens = _TOKENS * words / sentences
-    vocabulary = run.settings.tokenizer.vocabulary
+    vocabulary = run.wing("tokenizer", TokenizerSettings).vocabulary
     counts = operations(settings, vocabulary, sentences, positions, tokens)
     parts = list(counts)[: {"origin": 2, "harvest": 3}.get(to, 4)]
     rate = _rate(settings)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import GROUP, Candidates, choose
 from firth.paper.direct import Direct, Reader, Sampled
@@ -35,6 +34,7 @@ from firth.scorer.explanation import Explanation
 from firth.scorer.parts import CONTEXTS, ContextShare, parts_of
 from firth.text.types import Floats, Ints, TextPair, checked
 from firth.train.loop import first
+from firth.train.tokenizer import TOKENIZER, build_tokenizer
 
 DEVIATIONS = Stage("paper/deviations", 1, "torch", "firth paper build")
 READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR, DEVIATIONS)

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import TOKENIZER
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED, build_pretrained
 from firth.encoders.words import WORDS, build_words
@@ -29,6 +28,7 @@ from firth.train.loop import build_together, first, in_parts
 from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
 from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, on_device, open_student, write_transformer
+from firth.train.tokenizer import TOKENIZER
 
 SURROGATE = Stage("paper/surrogate", 5, "torch", "firth paper build --to surrogate")
 _READS = {"static": (WORDS, BLEND), "transformer": (TOKENIZER,), "layers": (PRETRAINED,)}

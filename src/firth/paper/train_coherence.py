@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from firth.corpus.corpus import Corpus, Part
-from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
 from firth.encoders.transformer import device
 from firth.paper.coherence import (
     BATCH_TOKENS,
@@ -41,6 +40,7 @@ from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.types import Floats, Ints
 from firth.train.loop import Best, Schedule, agreed, build_together, first, in_parts, rank, train
+from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 HISTORY, FIGURES = "history.json", "figures.json"
 ADDITIVE = (

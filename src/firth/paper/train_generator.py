@@ -15,7 +15,6 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import TOKENIZER, open_tokenizer
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.language_model import open_causal_lm
 from firth.encoders.transformer import device
@@ -33,6 +32,7 @@ from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Ints, ranges
 from firth.train.loop import Best, History, Schedule, agreed, build_together, first, rank, train
+from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 GENERATOR = Stage("paper/generator", 3, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"

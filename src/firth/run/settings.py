@@ -78,15 +78,6 @@ class CorpusSettings(Section):
     """Share of the documents that no model learns from; label-free comparison asks about them."""
 
 
-class TokenizerSettings(Section):
-    """The tokenizer of models that are trained from scratch."""
-
-    vocabulary: Annotated[int, Field(ge=300)] = 16_000
-    """Tokens, at most."""
-    lower_case: bool = True
-    """Whether case is ignored."""
-
-
 class WordSettings(Section):
     """Word vectors, learned from which sentences are neighbors."""
 
@@ -101,9 +92,6 @@ class WordSettings(Section):
     """Pairs of sentences in a step. The other second sentences of a batch are negatives."""
     learning_rate: Positive = 0.01
     """Peak rate of Adam."""
-    temperature: Positive = 0.07
-    prior_count: NonNegative = 50.0
-    """A vector learned from n sentences is scaled by sqrt(n / (n + prior_count))."""
 
 
 class EncoderSettings(Section):
@@ -180,7 +168,6 @@ class Settings(Section):
     seed: Annotated[int, Field(ge=0)] = 13
     """Every random choice follows from it."""
     corpus: CorpusSettings = CorpusSettings()
-    tokenizer: TokenizerSettings = TokenizerSettings()
     words: WordSettings = WordSettings()
     encoder: EncoderSettings = EncoderSettings()
     static: StaticSettings = StaticSettings()

@@ -14,7 +14,6 @@ import torch
 from safetensors.torch import load_file
 
 from firth.corpus.corpus import Corpus
-from firth.corpus.tokenizer import TOKENIZER, build_tokenizer
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.transformer import device, has_bfloat16
@@ -33,6 +32,7 @@ from firth.train.objectives import ALL, HELD_OUT, SimilarityMatrix
 from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, TrainedFolder, open_student, save_trained, shown_name
 from firth.train.teacher import TEACHER, Teacher, build_teacher, teacher_inputs
+from firth.train.tokenizer import TOKENIZER, build_tokenizer
 
 STUDENT = Stage("student", 2, extra="torch", command="firth train distill")
 _MADE = ("static", "transformer", "layers")

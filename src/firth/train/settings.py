@@ -1,4 +1,4 @@
-"""The settings of this wing: the sections `adapt` and `distill` of a run's settings."""
+"""The settings of this wing: the sections `adapt`, `distill` and `tokenizer` of a run."""
 
 from typing import Annotated, Literal
 
@@ -15,6 +15,15 @@ class TrainingSettings(Section):
     learning_rate: Positive | None = None
     """Peak of Adam's rate. By default by what learns: a language model 2e-4, layers 2e-5, an
     embedding matrix 1e-3; a student from scratch or of word vectors 5e-4."""
+
+
+class TokenizerSettings(Section):
+    """The tokenizer of models that are trained from scratch."""
+
+    vocabulary: Annotated[int, Field(ge=300)] = 16_000
+    """Tokens, at most."""
+    lower_case: bool = True
+    """Whether case is ignored."""
 
 
 class AdaptSettings(TrainingSettings):

@@ -25,7 +25,6 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from firth.corpus.tokenizer import open_tokenizer
 from firth.encoders.language_model import LanguageModelEncoder
 from firth.encoders.pretrained import RunEncoder
 from firth.encoders.static import build_static, model_card
@@ -39,6 +38,7 @@ from firth.scorer.blend import Blend
 from firth.text.types import CosineScorer, Floats, Singles, TextPair
 from firth.train.loop import write_tensors
 from firth.train.settings import DistillSettings
+from firth.train.tokenizer import open_tokenizer
 
 REPORT = "report.json"
 _BATCH = 128

@@ -8,6 +8,7 @@ from firth.corpus.corpus import BATCH, Corpus
 from firth.run.console import progress
 from firth.run.run import Run
 from firth.run.stage import Outcome, Stage
+from firth.train.settings import TokenizerSettings
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -42,7 +43,7 @@ def open_tokenizer(run: str | Path | Run) -> "Tokenizer":
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-    corpus, settings = Corpus.open(run), run.settings.tokenizer
+    corpus, settings = Corpus.open(run), run.wing("tokenizer", TokenizerSettings)
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     normal = [normalizers.NFKC(), *([normalizers.Lowercase()] if settings.lower_case else [])]
     tokenizer.normalizer = normalizers.Sequence(normal)

@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.corpus.conftest import run_of
 
 from firth.corpus.build import build_corpus
-from firth.corpus.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
 from firth.run.run import Run
-
-from .conftest import run_of
+from firth.train.tokenizer import SPECIAL_TOKENS, build_tokenizer, open_tokenizer
 
 WORDS = "the ship ships sailed harbour rained water tide crew sang song night".split()  # noqa: SIM905
 
@@ -32,7 +31,7 @@ def test_processes_and_hash_seeds_give_the_same_bytes(run: Run) -> None:
     file = run.path / "tokenizer" / "tokenizer.json"
     first = file.read_bytes()
     code = (
-        "import sys; from firth.corpus.tokenizer import build_tokenizer\n"
+        "import sys; from firth.train.tokenizer import build_tokenizer\n"
         "from firth.run.run import Run; assert not build_tokenizer(Run.open(sys.argv[1])).reused"
     )
     for number in ("1", "2"):
