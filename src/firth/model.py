@@ -203,6 +203,7 @@ class Model:
             lambda opened: opened.search.search(query, top=top, mode=mode, unit=unit, where=where)
         )
 
+    @overload
     def duplicates(
         self,
         threshold: float | None = None,
@@ -210,19 +211,39 @@ class Model:
         unit: Literal["sentence", "document"] = "sentence",
         false_share: float | None = None,
         where: str | None = None,
-    ) -> "Duplicates":
+    ) -> "Duplicates": ...
+    @overload
+    def duplicates(
+        self, threshold: float | None = None, *, unit: Literal["passage"], where: str | None = None
+    ) -> "Reuse": ...
+    def duplicates(
+        self,
+        threshold: float | None = None,
+        *,
+        unit: Literal["sentence", "document", "passage"] = "sentence",
+        false_share: float | None = None,
+        where: str | None = None,
+    ) -> "Duplicates | Reuse":
         """Return groups of equal, nearly equal and similar texts.
 
         Args:
             threshold: Lowest similarity of similar texts, in (0, 1).
-            unit: Sentences or documents are compared.
+            unit: Sentences or documents are compared; or `passage` gives the pairs of documents
+                that share passages.
             false_share: Expected share of chance that the default threshold allows, in (0, 1).
             where: Filter of documents, as for `search`.
         """
+        from firth.search.documents import find_reuse
         from firth.search.duplicates import FALSE_SHARE, duplicates
 
         share = FALSE_SHARE if false_share is None else false_share
         with self._said():
+            if unit == "passage":
+                return self.ask(
+                    lambda opened: find_reuse(
+                        opened.run, threshold=threshold, where=where, index=opened.search.index
+                    )
+                )
             return self.ask(
                 lambda opened: duplicates(
                     opened.run,
@@ -247,34 +268,6 @@ class Model:
             return self.ask(
                 lambda opened: compare_documents(
                     opened.run, a, b, threshold=threshold, index=opened.search.index
-                )
-            )
-
-    def find_reuse(
-        self,
-        *,
-        threshold: float | None = None,
-        candidates: int | None = None,
-        where: str | None = None,
-    ) -> "Reuse":
-        """Return the pairs of documents that share passages.
-
-        Args:
-            threshold: Least similarity of matching sentences, in (0, 1).
-            candidates: Documents that each is aligned with, at most.
-            where: Filter of documents, as for `search`.
-        """
-        from firth.search.documents import CANDIDATES, find_reuse
-
-        most = CANDIDATES if candidates is None else candidates
-        with self._said():
-            return self.ask(
-                lambda opened: find_reuse(
-                    opened.run,
-                    threshold=threshold,
-                    candidates=most,
-                    where=where,
-                    index=opened.search.index,
                 )
             )
 

@@ -1,7 +1,7 @@
 """Evaluations: figures of the rows of the files, saved and compared later, whatever was broken."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from scipy import stats
 
 from firth.corpus.build import build_corpus
 from firth.evaluation.baselines import Dice, TfIdf
-from firth.evaluation.evaluate import MEAN, Evaluation, compare_results, evaluate
+from firth.evaluation.evaluate import MEAN, Evaluation, evaluate
 from firth.evaluation.sets import load_set
 from firth.run.console import WIDTH
 from firth.run.errors import InputError, MissingStageError
@@ -124,7 +124,7 @@ def test_constant_and_broken_scores_are_undefined_with_a_note(
     assert any("broken on sts13:test" in note and "not finite" in note for note in results.notes)
     assert "undefined" in results.text()
     results.save(tmp_path / "r.json")
-    assert Evaluation.load(tmp_path / "r.json").as_dict() == results.as_dict()
+    assert json.loads((tmp_path / "r.json").read_text())["notes"] == list(results.notes)
 
 
 def test_wrong_arguments_are_named(data_dir: Path, empty_run: Run) -> None:
@@ -173,7 +173,7 @@ def test_rows_with_texts_of_a_run_or_set_are_left_out(
 
 
 def test_text_fits_the_screen_and_has_every_model(results: Evaluation) -> None:
-    text = results.text(against="dice")
+    text = results.text()
     assert max(map(len, text.splitlines())) <= WIDTH
     assert all(model in text for model in results.models)
     assert str(results.find("noisy", "sts13")).split(" [")[0] in text
@@ -188,95 +188,16 @@ def test_results_survive_the_file(results: Evaluation, tmp_path: Path) -> None:
     assert "captain" not in stored
     figures = json.loads(stored)["figures"]
     assert {one["subset"] for one in figures} == {"all", MEAN, "FNWN", "OnWN"}
-    assert Evaluation.load(path).as_dict() == results.as_dict()
-    assert Evaluation.load(path).text() == results.text()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda values: values.update(schema=1), "got schema 1; expected"),
-        (lambda values: values.pop("sets"), "damaged"),
-        (lambda values: values["sets"][0]["gold"].pop(), "damaged"),
-        (lambda values: values["sets"][0]["scores"]["dice"].pop(), "damaged"),
-        (lambda values: values["sets"][0].update(metrics=["luck"]), "damaged"),
-        (lambda values: values["sets"][0].update(scores=3), "damaged"),
-    ],
-)
-def test_damaged_results_are_named(
-    results: Evaluation, tmp_path: Path, change: Callable[[dict[str, object]], object], message: str
-) -> None:
-    values = results.as_dict()
-    change(values)
-    (tmp_path / "results.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match=rf"results\.json: .*{message}"):
-        Evaluation.load(tmp_path / "results.json")
-
-
-# Comparisons.
-
-
-def test_saved_results_compare_as_fresh_ones(
-    data_dir: Path, results: Evaluation, tmp_path: Path
-) -> None:
-    for name, model in MODELS.items():
-        one = evaluate({name: model}, TASKS, data_dir, resamples=50)
-        one.save(tmp_path / name)
-    compared = compare_results([tmp_path / name for name in MODELS], against="dice")
-    assert set(compared.differences) == set(results.compare("dice").differences)
-    assert {(one.first, one.second) for one in compared.differences} == {
-        (model, "dice") for model in results.models if model != "dice"
-    }
-
-
-def test_differences_and_means_are_those_of_the_figures(results: Evaluation) -> None:
-    compared = results.compare("noisy", mean_of=["sts13", "sts-b"])
-    assert len(compared.differences) == 2 * 4, "the other models, and sets with their mean"
-    for one in compared.differences:
-        if "mean" not in one.set:
-            first, second = (results.find(m, one.set).value or 0 for m in (one.first, one.second))
-            assert one.estimate.value == pytest.approx(first - second)
-    for mean in compared.means:
-        each = [results.find(mean.model, name).value or 0 for name in ("sts13", "sts-b:dev")]
-        assert mean.estimate.value == pytest.approx(np.mean(each))
-        assert mean.estimate.n == 70
-    assert "mean of sts13, sts-b spearman: dice" in compared.text()
-    assert max(map(len, compared.text().splitlines())) <= WIDTH
-
-
-def test_what_cannot_be_compared_is_named(
-    data_dir: Path, results: Evaluation, tmp_path: Path
-) -> None:
-    for against, sets, message in (
-        ("cow", [], "cow: no such model. Expected one of dice"),
-        ("dice", ["sts13", "sts12"], "sts12: 0 sets of that name"),
-        ("dice", ["sts13", "wiki-sections"], "with a common metric"),
-    ):
-        with pytest.raises(InputError, match=message):
-            results.compare(against, sets)
-    alone = evaluate({"dice": Dice()}, ["sts13"], data_dir, resamples=2)
-    with pytest.raises(InputError, match="expected another model that shares a set"):
-        alone.compare("dice")
-    alone.save(tmp_path / "whole.json")
-    part = evaluate(MODELS, ["sts13"], data_dir, sample=20, resamples=2)
-    part.save(tmp_path / "part.json")
-    with pytest.raises(InputError, match=r"part\.json: sts13:test has other rows than in"):
-        compare_results([tmp_path / "whole.json", tmp_path / "part.json"], "dice")
-    with pytest.raises(InputError, match="expected files"):
-        compare_results([], "dice")
-
-
-def test_one_name_for_two_models_is_refused(data_dir: Path, tmp_path: Path) -> None:
-    """Equal scores are one model, such as a baseline of both files."""
-    for seed in (1, 2):
-        models: dict[str, PairScorer] = {f"run{seed}": Noisy(seed), "dice": Dice()}
-        evaluate(models, ["sts13"], data_dir, resamples=5).save(tmp_path / f"{seed}.json")
-    paths = [tmp_path / "1.json", tmp_path / "2.json"]
-    compared = compare_results(paths, "dice")
-    assert {one.first for one in compared.differences} == {"run1", "run2"}
-    evaluate({"run1": Noisy(3)}, ["sts13"], data_dir, resamples=5).save(paths[1], force=True)
-    with pytest.raises(InputError, match=r"2\.json: run1 has other scores on sts13:test"):
-        compare_results(paths, "dice")
+def test_differences_are_those_of_the_figures(results: Evaluation) -> None:
+    """They are paired, which makes the intervals narrow, and the table shows them."""
+    assert [*results.differences["sts13:test"]] == ["noisy", "tfidf"], "the first is the reference"
+    for name, differences in results.differences.items():
+        for model, difference in differences.items():
+            figures = [results.find(each, name).value or 0 for each in (model, "dice")]
+            assert difference.value == pytest.approx(figures[0] - figures[1])
+            assert difference.signed.split(" [")[0] in str(results)
 
 
 @dataclass(frozen=True)

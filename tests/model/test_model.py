@@ -159,7 +159,7 @@ def test_the_core_needs_no_heavy_library(tmp_path: Path) -> None:
         "import firth\n"
         "from tests.conftest import TOY_SETTINGS, toy_documents\n"
         "model = firth.build(toy_documents(), sys.argv[1], settings=TOY_SETTINGS)\n"
-        "model.search('ship'), model.explain('a ship', 'the boat').text, model.duplicates()\n"
+        "model.search('ship'), model.explain('a ship', 'the boat').summary(), model.duplicates()\n"
         "model.calibration.threshold(0.05), model.report(sys.argv[1] + '.html')\n"
         "model.add(['A zeppelin crossed the field.'])\n"
     )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.run.errors import InputError
-from firth.scorer.explanation import Explanation, explanations_html, save_explanations
+from firth.scorer.explanation import Explanation, Explanations, article
 from firth.scorer.parts import (
     CONTEXTS,
     EQUAL,
@@ -125,7 +125,7 @@ def test_contexts_are_evidence_too() -> None:
 
 def test_the_text_says_what_is_shared_and_what_is_not() -> None:
     """In the order: aligned words, topics, each sentence alone, cautions; then the sentences."""
-    assert example().text == (
+    assert example().summary() == (
         "Similarity 0.25. Aligned words: taxes (0.10), working ~ work (0.09). "
         "Shared topics: tax, cut, pay (0.02); tax, rate (0.01). "
         "Only in sentence 1: families, two, Monday. "
@@ -163,9 +163,9 @@ def test_without_knowledge_nothing_is_claimed() -> None:
     none = Explanation(
         text1="xqzzy", text2="b", score=0.1, parts=parts, words1=words, knowledge=Knowledge.NONE
     )
-    assert "(xqzzy): the score says nothing" in none.text
-    assert "compares spelling" in replace(none, knowledge=Knowledge.SPELLING).text
-    assert "texts are equal" in replace(none, text2="xqzzy").text
+    assert "(xqzzy): the score says nothing" in none.summary()
+    assert "compares spelling" in replace(none, knowledge=Knowledge.SPELLING).summary()
+    assert "texts are equal" in replace(none, text2="xqzzy").summary()
 
 
 # --- Forms -------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_all_forms_show_the_same_rows() -> None:
     """Each row's label and amount is in the text, the HTML and the JSON."""
     explanation = example()
     values = json.loads(json.dumps(explanation.as_dict()))
-    html, text = Tags(explanations_html([explanation])).text, re.sub(r"\n *", " ", str(explanation))
+    html, text = Tags(article(explanation)).text, re.sub(r"\n *", " ", str(explanation))
     rows = [(row.label, row.contribution) for row in explanation.rows]
     assert [(row["label"], row["contribution"]) for row in values["rows"]] == rows
     for label, amount in rows:
@@ -208,13 +208,13 @@ def test_all_forms_show_the_same_rows() -> None:
         assert f"{amount:+.3f}" in text
         assert f"{amount:+.3f}" in html
     assert "Taxes were cut again." in html
-    for form in (html, text, values["text"]):
+    for form in (html, text, values["summary"]):
         assert "number: two / 3" in form
     assert values["cautions"] == list(explanation.cautions)
     assert values["contexts"][0]["document"] == "d1"
 
 
-def test_the_page_is_whole_and_escaped() -> None:
+def test_the_page_is_whole_and_escaped(tmp_path: Path) -> None:
     """No text is run or acts on the reader, and no file or address is needed."""
     hostile = '<script>alert(1)</script> & \x1b[2J taxes \u202e "<b> didn\u2019t {{ 7 * 7 }}'
     topic = TopicShare((hostile,), 0.1)
@@ -225,7 +225,8 @@ def test_the_page_is_whole_and_escaped() -> None:
         example(), text1=hostile, text2=hostile, topics=(topic,), contexts=(context,),
         word_matches=(WordMatch(hostile, "b", 0.5, 0.1),),
     )  # fmt: skip
-    page = explanations_html([explanation, example()], "Explanations")
+    Explanations(items=(explanation, example())).save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     parsed = Tags(page)
     assert not {"script", "b"} & set(parsed.tags)
     assert not {"\x1b", "\u202e"} & set(page)
@@ -241,10 +242,8 @@ def test_saved_as_the_extension_says(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"why.{extension}"
     assert example().save(path) == path
     text = path.read_text()
-    assert {"html": "<!doctype", "json": '{\n  "text1"', "txt": "1: Cut"}[extension] in text
+    assert {"html": "<!doctype", "json": '{"text1"', "txt": "1: Cut"}[extension] in text
     with pytest.raises(InputError, match="exists"):
         example().save(path)
     example().save(path, force=True)
-    save_explanations([example(), example()], tmp_path / f"two.{extension}")
-    with pytest.raises(InputError, match=r"expected \.html, \.json or \.txt"):
-        example().save(tmp_path / "why.pdf")
+    Explanations(items=(example(), example())).save(tmp_path / f"two.{extension}")

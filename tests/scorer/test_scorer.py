@@ -215,8 +215,8 @@ def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:
     found = scorer.explain(*PAIRS[-1])
     marks = {word.text: word.mark for word in found.words2 if word.mark}
     assert marks == {"didn't": Mark.NEGATION, "4": Mark.NUMBER}
-    assert "number: 3 / 4" in found.text
-    assert "negation: – / didn't" in found.text  # noqa: RUF001
+    assert "number: 3 / 4" in found.summary()
+    assert "negation: – / didn't" in found.summary()  # noqa: RUF001
     assert not scorer.explain("No ship left.", "The ship never left.").cautions, "both are negated"
     (caution,) = scorer.explain("The ship met the sailor.", "The sailor met the ship.").cautions
     assert caution == "order: ship sailor / sailor ship"
@@ -252,7 +252,7 @@ def test_nothing_is_claimed_where_nothing_is_known(
     found = scorer.explain(one, two)
     assert found.knowledge is knowledge
     if knowledge is Knowledge.NONE:
-        assert "says nothing" in found.text
+        assert "says nothing" in found.summary()
         assert not found.word_matches
     assert scorer.explain("!!!", "!!!").parts[EQUAL].contribution == 1.0
 

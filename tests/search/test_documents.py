@@ -139,7 +139,7 @@ def test_pairs_that_share_text_are_found(make: Make) -> None:
         assert pair.coverage_a == pytest.approx(whole.coverage_a)
         assert pair.coverage_b == pytest.approx(whole.coverage_b)
     assert pairs[frozenset(("sea-0", "mix"))].b_title == "Mixed"
-    assert result[0] == result.pairs[0]
+    assert result[0] == result.items[0]
     assert json.loads(json.dumps(result.as_dict(top=1)))["count"] == len(result)
     assert max(map(len, str(result).split("\n"))) <= 80
 

@@ -293,10 +293,10 @@ def test_nothing_is_claimed_where_nothing_is_known(calibrated: Search) -> None:
     """A query without a known word has no hits, and one of unrelated words no answer."""
     for mode in MODES:
         hits = calibrated.search("zxqv wrrt", mode=mode)
-        assert (hits, hits.answer, hits.unknown) == ([], NOTHING, ("zxqv", "wrrt"))
+        assert (hits.items, hits.answer, hits.unknown) == ((), NOTHING, ("zxqv", "wrrt"))
         assert "zxqv, wrrt" in hits.remark
     foreign = calibrated.search("\u65e5\u672c\u306e\u7d4c\u6e08")
-    assert (foreign, foreign.answer) == ([], NOTHING)
+    assert (foreign.items, foreign.answer) == ((), NOTHING)
     assert foreign.unknown == ("\u65e5\u672c\u306e\u7d4c\u6e08",)
     hits = calibrated.search("zxqv wrrt qqpl anchor")
     assert hits
@@ -374,7 +374,7 @@ def test_documents_with_one_text_are_all_found_and_shown_once(make: Make) -> Non
     assert [hit.text for hit in hits].count(said.split(". ")[0] + ".") == 1
     assert (hits[0].document, hits[0].also) == ("a", ("b", "c"))
     assert hits[0].place == "Morning; also in b, c"
-    assert hits.as_dict()["hits"][0]["also"] == ("b", "c")
+    assert hits.as_dict()["hits"][0]["also"] == ["b", "c"]
     (whole,) = search.search("vessel in the harbour", unit="document", where="section = sea")
     assert (whole.document, whole.title, whole.also) == ("b", "The qwert arrives", ())
     (named,) = (hit for hit in search.search("the qwert arrives") if hit.sentence == 0)
@@ -487,7 +487,7 @@ def test_what_is_not_indexed_is_said(make: Make, capsys: pytest.CaptureFixture[s
     run = make(documents(range(1)))
     add_documents(run, [{"id": "new", "text": "A qwert left the harbor. It was late."}])
     capsys.readouterr()
-    assert Search.open(run).search("qwert", mode="lexical") == []
+    assert Search.open(run).search("qwert", mode="lexical").items == ()
     assert "1 document not indexed" in capsys.readouterr().err
 
 
@@ -513,4 +513,4 @@ def test_an_empty_result_of_a_small_corpus(make: Make) -> None:
     """One document suffices for an index."""
     search = Search.open(make([{"id": "one", "text": "A ship."}]))
     assert [hit.text for hit in search.search("boat")] == ["A ship."]
-    assert search.search("judge", mode="lexical") == []
+    assert search.search("judge", mode="lexical").items == ()

@@ -17,6 +17,7 @@ from firth.cli.options import (
     executor_of,
     run_folder,
     show,
+    show_result,
 )
 from firth.run.console import say
 from firth.run.errors import InputError
@@ -63,9 +64,6 @@ def build(
     changes: Changes = None,
     workers: Workers = 1,
     ray: RayAddress = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Predict time, memory and disk, and stop.")
-    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -73,7 +71,6 @@ def build(
 
     What is up to date is not built again. An interrupted build is continued by the same command.
     """
-    from firth.pipeline.estimate import estimate as estimated
     from firth.pipeline.stages import bring_up_to_date
     from firth.run.run import opened_with
 
@@ -85,12 +82,7 @@ def build(
     fields = {"text_field": text, "title_field": title, "id_field": id, "date_field": date}
     named = {name: value for name, value in {**fields, "lines": lines}.items() if value is not None}
     opened = opened.changed({"corpus": named}) if named else opened
-    if estimate:
-        predicted = estimated(opened, documents)
-        show(predicted, as_json, predicted.text())
-        return
-    built = bring_up_to_date(opened, documents, executor_of(workers, ray))
-    show(built.as_dict(), as_json, built.text())
+    show_result(bring_up_to_date(opened, documents, executor_of(workers, ray)), as_json)
 
 
 def add(
@@ -101,8 +93,7 @@ def add(
 
     if not inputs:
         raise InputError("expected files, folders, globs or URIs of documents to add")
-    summary = load(run_folder(run)).add(tuple(inputs))
-    show(summary, as_json, summary.text())
+    show_result(load(run_folder(run)).add(tuple(inputs)), as_json)
 
 
 def remove(
@@ -125,8 +116,7 @@ def remove(
         named += read_text(ids_file).splitlines()
     if not named:
         raise InputError("expected ids of documents, or --ids-file FILE")
-    summary = load(run_folder(run)).remove(named)
-    show(summary, as_json, summary.text())
+    show_result(load(run_folder(run)).remove(named), as_json)
 
 
 def status(run: RunFolder = None, as_json: AsJson = False) -> None:
@@ -134,8 +124,7 @@ def status(run: RunFolder = None, as_json: AsJson = False) -> None:
     from firth.pipeline.stages import status as status_of
     from firth.run.run import Run
 
-    found = status_of(Run.open(run_folder(run)))
-    show(found, as_json, found.text())
+    show_result(status_of(Run.open(run_folder(run))), as_json)
 
 
 def verify(run: RunFolder = None, as_json: AsJson = False) -> None:
@@ -145,7 +134,7 @@ def verify(run: RunFolder = None, as_json: AsJson = False) -> None:
 
     problems = verify_run(Run.open(run_folder(run)))
     states = {part: "; ".join(lines) or "as it was written" for part, lines in problems.items()}
-    show(problems, as_json, [f"{part}: {state}" for part, state in states.items()])
+    show(problems, as_json, "\n".join(f"{part}: {state}" for part, state in states.items()))
     if any(problems.values()):
         raise typer.Exit(1)
 

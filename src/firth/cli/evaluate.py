@@ -1,11 +1,11 @@
-"""Commands that measure: `evaluate`, `compare-models`, `compare-results`."""
+"""Commands that measure: `evaluate` and `compare-models`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, run_folder, show
+from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, run_folder, show_result
 
 Models = Annotated[
     list[str],
@@ -57,21 +57,17 @@ def evaluate(
     """
     from firth.evaluation.evaluate import evaluate as run_evaluation
     from firth.model import open_scorer
-    from firth.run.outputs import claim_output
 
-    if out is not None:
-        claim_output(out, force)
+    names = dict.fromkeys([against, *models] if against else models)
     result = run_evaluation(
-        {name: open_scorer(name) for name in models},
+        {name: open_scorer(name) for name in names},
         task,
         data_dir,
         sample=sample,
         exclude_overlap=exclude_overlap or (),
         alone=alone,
     )
-    if out is not None:
-        result.save(out, force=force)
-    show(result.as_dict(), as_json, result.text(against))
+    show_result(result, as_json, out=out, force=force)
 
 
 def compare_models(
@@ -91,25 +87,4 @@ def compare_models(
 
     opened = Run.open(run_folder(run))
     scorers = {name: open_scorer(name) for name in models}
-    result = run_comparison(scorers, opened, questions=questions, against=against)
-    show(result.as_dict(), as_json, result.text())
-
-
-def compare_results(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Results that `evaluate --out` wrote.")
-    ],
-    against: Annotated[
-        str, typer.Option(metavar="MODEL", help="Model that the others are compared with.")
-    ],
-    mean: Annotated[
-        str | None, typer.Option(metavar="SET,SET", help="Compare the mean over these sets, too.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compare stored results: paired differences with 95 % intervals."""
-    from firth.evaluation.evaluate import compare_results as run_comparison
-
-    sets = tuple(mean.split(",")) if mean else ()
-    result = run_comparison(files, against, mean_of=sets)
-    show(result, as_json, result.text())
+    show_result(run_comparison(scorers, opened, questions=questions, against=against), as_json)

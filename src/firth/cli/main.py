@@ -26,12 +26,9 @@ _COMMANDS = {
     "Documents": (build.build, build.add, build.remove, build.status, build.verify),
     "Search and compare": (
         search.search, search.match, query.similarity, query.explain, query.differences,
-        search.duplicates,
-        search.find_reuse, search.compare_documents, build.serve, build.report,
+        search.duplicates, search.compare_documents, build.serve, build.report,
     ),
-    "Measure": (
-        evaluate.evaluate, evaluate.compare_models, evaluate.compare_results, search.calibrate,
-    ),
+    "Measure": (evaluate.evaluate, evaluate.compare_models, search.calibrate),
 }  # fmt: skip
 """Heading in the list of commands → the commands."""
 for _heading, _commands in _COMMANDS.items():

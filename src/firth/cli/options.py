@@ -2,15 +2,14 @@
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from firth.run.console import say, set_quiet
+from firth.run.console import say, set_quiet, wrapped
 from firth.run.errors import InputError
+from firth.run.results import TOP, plain
 
 if TYPE_CHECKING:
     from firth.run.executor import Executor
@@ -41,12 +40,27 @@ Where = Annotated[
         help="Use only documents that match, such as \"date >= 2020 and author = 'Ann'\".",
     ),
 ]
+
+
+def _claimed(context: typer.Context, out: Path | None) -> Path | None:
+    """Return the file that `--out` names; raise `InputError` where it cannot be written."""
+    if out is not None:
+        from firth.run.outputs import claim_output
+
+        claim_output(out, context.params["force"])
+    return out
+
+
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Write the result to a file.")
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write the result to a file.", callback=_claimed),
 ]
-OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")]
+"""It is looked at before the work starts; a command that has it has `force`, too."""
+OutFile = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="File to write.", callback=_claimed)
+]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder to write.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what --out names.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what --out names.", is_eager=True)]
 Workers = Annotated[
     int, typer.Option("--workers", min=1, help="Processes of this machine that share the work.")
 ]
@@ -84,17 +98,17 @@ def executor_of(workers: int, ray: str | None) -> "Executor":
     return Processes(workers) if workers > 1 else Local()
 
 
-def say_json(value: Any) -> None:
-    """Print a value as one JSON document; a dataclass is an object of its fields."""
-    is_record = is_dataclass(value) and not isinstance(value, type)
-    plain = asdict(value) if is_record else value
-    say(json.dumps(plain, ensure_ascii=False, indent=2, default=str))
+def show_result(
+    result: Any, as_json: bool, top: int = TOP, out: Path | None = None, force: bool = False
+) -> None:
+    """Write a result to a file, or print its first items as JSON or as text."""
+    if out is not None:
+        result.save(out, force)
+        say(wrapped(f"{out}: {result.summary()}"))
+    else:
+        show(result, as_json, "" if as_json else result.text(top))
 
 
-def show(value: Any, as_json: bool, lines: Sequence[str] | str) -> None:
-    """Print a result as JSON or as text."""
-    if as_json:
-        say_json(value)
-        return
-    for line in [lines] if isinstance(lines, str) else lines:
-        say(line)
+def show(value: Any, as_json: bool, text: str) -> None:
+    """Print a value as one JSON document, or a text."""
+    say(json.dumps(plain(value), ensure_ascii=False, indent=2, default=str) if as_json else text)

@@ -1,13 +1,25 @@
 """Commands that answer about texts: `similarity`, `explain`, `differences`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, Top, run_folder, show
-from firth.run.console import say
+from firth.cli.options import (
+    AsJson,
+    Force,
+    Out,
+    Quiet,
+    RunFolder,
+    Top,
+    run_folder,
+    show,
+    show_result,
+)
+from firth.run.console import plural
 from firth.run.errors import InputError
+from firth.run.results import TOP, Results
 
 First = Annotated[str | None, typer.Argument(metavar="TEXT1")]
 Second = Annotated[str | None, typer.Argument(metavar="TEXT2")]
@@ -20,19 +32,31 @@ PairsFile = Annotated[
         "sentence1 and sentence2.",
     ),
 ]
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model", metavar="NAME", help="Run, encoder folder or baseline instead of --run."
-    ),
-]
+
+
+@dataclass(frozen=True, repr=False)
+class _Pairs(Results[dict[str, Any]]):
+    """What is said of pairs of texts: `sentence1`, `sentence2`, and the answers."""
+
+    named = "pairs"
+
+    def summary(self) -> str:
+        return plural(len(self), "pair")
+
+    def text(self, top: int = TOP) -> str:
+        """Return a line for each pair: answers, then texts, between tabs."""
+        rows = ((*answers, a, b) for a, b, *answers in map(dict.values, self))
+        return "\n".join("\t".join(map(str, row)) for row in rows)
 
 
 def similarity(
     text1: First = None,
     text2: Second = None,
     run: RunFolder = None,
-    model: ModelName = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Run, encoder folder or baseline instead of --run."),
+    ] = None,
     pairs_file: PairsFile = None,
     out: Out = None,
     force: Force = False,
@@ -44,25 +68,18 @@ def similarity(
     A run scores a file as a whole: words that are frequent in the file count less.
     """
     from firth.model import open_scorer
-    from firth.run.outputs import claim_output, write_rows
     from firth.text.types import scored_as_set
 
-    if out is not None:
-        claim_output(out, force)
     pairs = _pairs(text1, text2, pairs_file)
     scores = scored_as_set(open_scorer(model or str(run_folder(run))), pairs).tolist()
-    rows = [
-        {"sentence1": left, "sentence2": right, "score": score}
-        for (left, right), score in zip(pairs, scores, strict=True)
-    ]
-    if out is not None:
-        write_rows(out, rows, force)
-        say(f"{out}: {len(rows):,} scores")
-    elif pairs_file is None:
-        show(rows[0], as_json, f"similarity {scores[0]:.3f}")
+    rows = tuple(
+        {"sentence1": a, "sentence2": b, "score": round(score, 6)}
+        for (a, b), score in zip(pairs, scores, strict=True)
+    )
+    if pairs_file or out:
+        show_result(_Pairs(items=rows), as_json, out=out, force=force)
     else:
-        lines = [f"{row['score']:.6f}\t{row['sentence1']}\t{row['sentence2']}" for row in rows]
-        show(rows, as_json, lines)
+        show(rows[0], as_json, f"similarity {scores[0]:.3f}")
 
 
 def explain(
@@ -78,24 +95,17 @@ def explain(
 ) -> None:
     """Explain the similarity of two texts: aligned words, shared topics, and what differs.
 
-    --out writes .html, .json or .txt.
+    --out writes .html, .json or .txt; and the rows of the decomposition as .csv or .jsonl.
     """
     from firth.model import load
-    from firth.run.outputs import claim_output
-    from firth.scorer.explanation import save_explanations
+    from firth.scorer.explanation import Explanations
 
-    if out is not None:
-        claim_output(out, force)
     pairs = _pairs(text1, text2, pairs_file)
     scorer = load(run_folder(run)).scorer.among(pairs)
-    explanations = [explanation.top(top) for explanation in scorer.explanations(pairs)]
-    if out is not None:
-        save_explanations(explanations, out, force)
-        say(f"{out}: {len(explanations):,} explanations")
-    else:
-        values = [explanation.as_dict() for explanation in explanations]
-        plain = values if pairs_file else values[0]
-        show(plain, as_json, "\n\n".join(map(str, explanations)))
+    explanations = Explanations(
+        items=tuple(explanation.top(top) for explanation in scorer.explanations(pairs))
+    )
+    show_result(explanations if pairs_file else explanations[0], as_json, top, out, force)
 
 
 def differences(
@@ -113,25 +123,16 @@ def differences(
 
     Numbers, dates, names, negations, opposites, the filling of one slot, and the order of words.
     """
-    from firth.run.outputs import claim_output, write_rows
     from firth.text.differences import differences as find_differences
 
-    if out is not None:
-        claim_output(out, force)
-    found = [find_differences(*pair, language) for pair in _pairs(text1, text2, pairs_file)]
-    if out is not None:
-        rows = [
-            {"sentence1": each.a, "sentence2": each.b, "differ": bool(each), "why": each.text}
-            for each in found
-        ]
-        write_rows(out, rows, force)
-        say(f"{out}: {len(rows):,} pairs, {sum(map(bool, found)):,} differ in what matters")
-        return
-    values = [each.as_dict() for each in found]
-    lines = [each.text for each in found]
-    if pairs_file:
-        lines = [f"{each.text}\t{each.a}\t{each.b}" for each in found]
-    show(values if pairs_file else values[0], as_json, lines)
+    pairs = _pairs(text1, text2, pairs_file)
+    results = [find_differences(a, b, language) for a, b in pairs]
+    rows = tuple(
+        {"sentence1": a, "sentence2": b, "differ": result.differ, "why": result.summary()}
+        for (a, b), result in zip(pairs, results, strict=True)
+    )
+    result = _Pairs(items=rows) if pairs_file or out else results[0]
+    show_result(result, as_json, out=out, force=force)
 
 
 def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tuple[str, str]]:

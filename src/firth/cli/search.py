@@ -17,8 +17,8 @@ from firth.cli.options import (
     Workers,
     executor_of,
     run_folder,
-    say_json,
     show,
+    show_result,
 )
 from firth.run.console import say, wrapped
 from firth.run.errors import InputError
@@ -26,9 +26,6 @@ from firth.run.errors import InputError
 Unit = Annotated[
     Literal["sentence", "document"], typer.Option(help="Result: sentences or documents.")
 ]
-
-_NEAREST = 3
-"""Hits that are shown where nothing answers."""
 
 
 def search(
@@ -41,32 +38,17 @@ def search(
     ] = "hybrid",
     unit: Unit = "sentence",
     where: Where = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Explain the similarity of query and hit.")
-    ] = False,
+    out: Out = None,
+    force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Find the sentences or documents that answer a query."""
     from firth.model import load
-    from firth.search.calibration import NOTHING
 
     model = load(run_folder(run))
     hits = model.search(query, top=top, mode=mode, unit=unit, where=where)
-    if as_json:
-        plain = {"query": query, **hits.as_dict()}
-        if explain:
-            for row, hit in zip(plain["hits"], hits, strict=True):
-                row["explanation"] = model.explain(query, hit.text).as_dict()
-        say_json(plain)
-        return
-    if hits.remark:
-        say(wrapped(hits.remark))
-    for number, hit in enumerate(hits[:_NEAREST] if hits.answer == NOTHING else hits, start=1):
-        say(f"{number:>2}  {wrapped(f'    {hit.marked()}').lstrip()}")
-        say(wrapped(f"    {hit.place}{f'; {hit.answer}' if hit.answer else ''}"))
-        if explain:
-            say(f"    {model.explain(query, hit.text).top(3).text}")
+    show_result(hits, as_json, top, out, force)
 
 
 def duplicates(
@@ -81,7 +63,11 @@ def duplicates(
             "[default: 0.05]"
         ),
     ] = None,
-    unit: Unit = "sentence",
+    unit: Annotated[
+        Literal["sentence", "document", "passage"],
+        typer.Option(help="What is compared; passages bring pairs of documents."),
+    ] = "sentence",
+    where: Where = None,
     top: Top = 20,
     out: Out = None,
     force: Force = False,
@@ -90,7 +76,8 @@ def duplicates(
 ) -> None:
     """Find groups of equal, nearly equal and similar texts.
 
-    --out writes the documents without them, and what was dropped, for what, and why.
+    --out writes the documents without them, and what was dropped, for what, and why; or the pairs
+    of documents that share passages.
     """
     from firth.model import load
     from firth.run.outputs import claim_output
@@ -98,14 +85,18 @@ def duplicates(
 
     if threshold is not None and false_share is not None:
         raise InputError("got --threshold and --false-share; expected one of them")
-    for path in () if out is None else (out, dropped_file(out)):
-        claim_output(path, force)
+    if out is not None and unit != "passage":
+        claim_output(dropped_file(out), force)
     model = load(run_folder(run))
-    result = model.duplicates(threshold, false_share=false_share, unit=unit)
+    if unit == "passage":
+        result = model.duplicates(threshold, unit=unit, where=where)
+        show_result(result, as_json, top, out, force)
+        return
+    found = model.duplicates(threshold, false_share=false_share, unit=unit, where=where)
     if out is not None:
-        say(wrapped(write_cleaned(model.run, result, out, force).text()))
+        say(wrapped(write_cleaned(model.run, found, out, force).text()))
     else:
-        show(result.as_dict(), as_json, result.text(top))
+        show_result(found, as_json, top)
 
 
 Column = Annotated[
@@ -144,10 +135,7 @@ def match(
     --out writes a row for each text of LEFT: CSV by the name .csv, JSON Lines otherwise.
     """
     from firth.plain import match as match_lists
-    from firth.run.outputs import claim_output
 
-    if out is not None:
-        claim_output(out, force)
     sides = [_texts(file, column, id_column) for file in (left, right) if file is not None]
     ids, texts = zip(*sides, strict=True)
     result = match_lists(
@@ -159,11 +147,7 @@ def match(
         language=language,
         executor=executor_of(workers, ray),
     )
-    if out is not None:
-        result.save(out, force)
-        say(wrapped(f"{out}: {result.summary()}"))
-    else:
-        show(result.as_dict(top), as_json, result.text(top))
+    show_result(result, as_json, top, out, force)
 
 
 def calibrate(
@@ -197,7 +181,7 @@ def calibrate(
         build_calibration(opened)
         known = Calibration.open(opened)
     if false_match_rate is None:
-        show(known.as_dict(), as_json, known.text())
+        show_result(known, as_json)
         return
     threshold = known.threshold(false_match_rate)
     line = f"threshold {threshold:.3f}: {100 * false_match_rate:g}% of texts without a counterpart"
@@ -218,29 +202,6 @@ def _texts(file: Path, column: str, id_column: str | None) -> tuple[list[str], l
     return [id for id, _ in rows], [text for _, text in rows]
 
 
-def find_reuse(
-    run: RunFolder = None,
-    where: Where = None,
-    top: Top = 20,
-    out: Out = None,
-    force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Find the pairs of documents that share passages."""
-    from firth.model import load
-    from firth.run.outputs import claim_output, write_rows
-
-    if out is not None:
-        claim_output(out, force)
-    result = load(run_folder(run)).find_reuse(where=where)
-    if out is not None:
-        write_rows(out, [pair.as_dict() for pair in result.pairs], force)
-        say(f"{out}: {len(result.pairs):,} pairs of documents")
-    else:
-        show(result.as_dict(), as_json, result.text(top))
-
-
 def compare_documents(
     first: Annotated[str, typer.Argument(metavar="DOCUMENT1", help="Id in the run, or a file.")],
     second: Annotated[str, typer.Argument(metavar="DOCUMENT2", help="Id in the run, or a file.")],
@@ -251,5 +212,4 @@ def compare_documents(
     """Align the sentences of two documents: equal, changed, and without a counterpart."""
     from firth.model import load
 
-    result = load(run_folder(run)).compare_documents(first, second)
-    show(result.as_dict(), as_json, result.text())
+    show_result(load(run_folder(run)).compare_documents(first, second), as_json)

@@ -23,6 +23,7 @@ from firth.run.console import Progress, note, plural
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.files import fingerprint_value, write_text
+from firth.run.results import Result
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.text.sentences import split_paragraphs
@@ -56,8 +57,8 @@ _SAMPLE, _SAMPLED_FILES = 200, 100
 """Documents of a file, and files, by which the language is recognized."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorpusSummary:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CorpusSummary(Result):
     """Counts of a corpus after a call, and of what the call did.
 
     Attributes:
@@ -79,7 +80,7 @@ class CorpusSummary:
     removed: int = 0
     language: str = UNKNOWN
 
-    def text(self) -> str:
+    def summary(self) -> str:
         """Return the counts in a sentence."""
         changes = {"added": self.added, "replaced": self.replaced, "removed": self.removed}
         done = ", ".join(f"{count:,} {name}" for name, count in changes.items() if count)

@@ -8,10 +8,10 @@ fewer than 100 questions, and no interval of fewer than 10 documents.
 One rule decides about every model that training has changed (`decide`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from firth.evaluation.questions import (
 )
 from firth.run.console import plural, progress, table
 from firth.run.errors import InputError
+from firth.run.results import Result
 from firth.run.run import Run
 from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 
@@ -101,8 +102,8 @@ def answer_by_vectors(questions: Sequence[Question], vectors: npt.NDArray[np.flo
 # --- Comparison --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """Models on the same questions. Types are values of `QuestionType`, after their mean.
 
     Attributes:
@@ -112,15 +113,12 @@ class Comparison:
         documents: Type → number of documents that they are about.
     """
 
+    derived: ClassVar = ("verdicts",)
     accuracies: Mapping[str, Mapping[str, Estimate]]
     differences: Mapping[str, Mapping[str, Estimate]]
     against: str
     questions: Mapping[str, int]
     documents: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the verdicts."""
-        return asdict(self) | {"verdicts": self.verdicts()}
 
     def table(self) -> str:
         """Return a table: one line for each model, one column for each type."""
@@ -143,23 +141,27 @@ class Comparison:
             if model != self.against
         ]
 
-    def text(self) -> str:
-        """Return the table, the numbers of questions, and the verdicts."""
+    def summary(self) -> str:
+        """Return the verdicts."""
+        return " ".join(f"{verdict}." for verdict in self.verdicts())
+
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the table, the numbers of questions, and the verdicts."""
         counts = "; ".join(
             f"{kind} {plural(n, 'question')} about {plural(self.documents[kind], 'document')}"
             for kind, n in self.questions.items()
             if kind != MEAN
         )
-        lines = [self.table(), "", f"Held-out text: {counts}. Chance is 50. Brackets are 95 % "
-                 "intervals over documents."]  # fmt: skip
+        yield from (self.table(), "")
+        yield f"Held-out text: {counts}. Chance is 50. Brackets are 95 % intervals over documents."
         if any(n < FEWEST_QUESTIONS for n in self.questions.values()):
-            lines.append(
+            yield (
                 f"Fewer than {FEWEST_QUESTIONS} questions give no figure. Hold more documents out: "
                 "corpus.held_out_fraction."
             )
         if any(n < FEWEST_DOCUMENTS for n in self.documents.values()):
-            lines.append(f"Fewer than {FEWEST_DOCUMENTS} documents give no interval.")
-        return "\n".join([*lines, *(f"{verdict}." for verdict in self.verdicts())])
+            yield f"Fewer than {FEWEST_DOCUMENTS} documents give no interval."
+        yield from (f"{verdict}." for verdict in self.verdicts())
 
 
 def compare_models(

@@ -1,12 +1,11 @@
-"""Evaluate pair scorers on sets with human scores, save the results, and compare saved ones.
+"""Evaluate pair scorers on sets with human scores.
 
 Every pair is scored once. Every figure has a 95 % bootstrap interval, and differences of two models
 are paired: both are measured on the same resamples of the same rows. Saved results hold the scores
-and no text, so that they can be compared later and published.
+and no text, so that they can be published.
 """
 
 import importlib.metadata
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
@@ -16,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from firth.evaluation.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
-from firth.evaluation.files import Row
 from firth.evaluation.leakage import without_copies
 from firth.evaluation.metrics import Metric, metric_sample
 from firth.evaluation.sets import ALL, EvaluationSet, load_set, load_sets
-from firth.run.console import progress, table, wrapped
+from firth.run.console import progress, table
 from firth.run.errors import InputError
-from firth.run.files import read_json
-from firth.run.outputs import write_file
+from firth.run.results import Result, plain
 from firth.run.run import CONFIG, Run
 from firth.text.types import Floats, PairScorer, scored_as_set
 
@@ -47,27 +44,9 @@ class Figure:
     estimate: Estimate
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The first model's figure minus the second's on one set, or on the mean over several."""
-
-    first: str
-    second: str
-    set: str
-    metric: str
-    estimate: Estimate
-
-    def __str__(self) -> str:
-        """Return text such as `sts-b:test spearman: A is better than B by 1.3 [0.4, 2.2]`."""
-        return f"{self.set} {self.metric}: {self.estimate.verdict(self.first, self.second)}"
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
-    """A set and the similarities of its pairs by each model.
-
-    The rows of the set have no texts where it was read from saved results.
-    """
+    """A set and the similarities of its pairs by each model."""
 
     data: EvaluationSet
     scores: dict[str, Floats]
@@ -110,30 +89,9 @@ class ScoredSet:
             },
         }
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "ScoredSet":
-        """Return a set from plain values; raise `ValueError` where they do not fit each other."""
-        rows = tuple(
-            Row(texts=(), score=float(score), subset=str(subset))
-            for score, subset in zip(values["gold"], values["subsets"], strict=True)
-        )
-        data = EvaluationSet(
-            name=str(values["name"]),
-            split=str(values["split"]),
-            rows=rows,
-            metrics=tuple(map(Metric, values["metrics"])),
-            fingerprint=str(values["fingerprint"]),
-            source=str(values["source"]),
-        )
-        scores = {str(k): np.array(v, np.float64) for k, v in values["scores"].items()}
-        n = 2 * len(rows) if data.is_triplets else len(rows)
-        if any(array.shape != (n,) for array in scores.values()):
-            raise ValueError(f"{data.id}: scores of other rows")
-        return cls(data, scores)
 
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Result):
     """The results of models on sets, with remarks that a reader of the figures needs."""
 
     sets: tuple[ScoredSet, ...]
@@ -156,6 +114,21 @@ class Evaluation:
             for figure in scored.figures(model, self.seed, self.resamples)
         )
 
+    @cached_property
+    def differences(self) -> Mapping[str, Mapping[str, Estimate]]:
+        """Set → model → its figure minus that of the first model, by the usual metric, paired."""
+        first = self.models[0]
+        return {
+            scored.data.id: {
+                model: estimate(
+                    scored.sample([model, first], scored.data.metrics[0], self.seed), self.resamples
+                )
+                for model in scored.scores
+                if model != first
+            }
+            for scored in self.sets
+        }
+
     def find(self, model: str, set: str, metric: str | None = None, subset: str = ALL) -> Estimate:
         """Return one figure, by default of the set's usual metric; the set may lack its split.
 
@@ -169,78 +142,38 @@ class Evaluation:
                 return figure.estimate
         raise InputError(f"no figure of {model} on {set} ({subset}, {metric or 'any metric'})")
 
-    def compare(self, against: str, mean_of: Sequence[str] = ()) -> "ResultComparison":
-        """Compare all other models with one, on every set that both have, by its usual metric.
+    def summary(self) -> str:
+        """Return the names of models and sets."""
+        sets = ", ".join(scored.data.id for scored in self.sets)
+        return f"{', '.join(self.models)} on {sets}"
 
-        With `mean_of`, two or more sets such as `sts12`, the means over them are compared, too. An
-        `InputError` names what is not there.
-        """
-        models = self.models
-        if against not in models:
-            raise InputError(f"{against}: no such model. Expected one of {', '.join(models)}")
-        groups = [(scored.data.id, [scored], scored.data.metrics[0]) for scored in self.sets]
-        means: list[Figure] = []
-        if mean_of:
-            label, chosen, metric = self._mean_of(mean_of)
-            groups.append((label, chosen, metric))
-            for model in models:
-                if all(model in scored.scores for scored in chosen):
-                    samples = [scored.sample([model], metric, self.seed) for scored in chosen]
-                    mean = estimate(samples, self.resamples)
-                    means.append(Figure(model, label, ALL, metric.value, mean))
-        differences = [
-            Difference(
-                model, against, label, metric.value,
-                estimate(
-                    [scored.sample([model, against], metric, self.seed) for scored in sets],
-                    self.resamples,
-                ),
-            )
-            for model in models
-            for label, sets, metric in groups
-            if model != against and all({model, against} <= scored.scores.keys() for scored in sets)
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield a table for each set, models beside the first one, and the notes."""
+        for scored in self.sets:
+            yield from (self._table(scored), "")
+        yield f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
+        yield from self.notes
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the figures, one a row."""
+        return [
+            {"model": figure.model, "set": figure.set, "subset": figure.subset,
+             "metric": figure.metric, **asdict(figure.estimate)}
+            for figure in self.figures
         ]  # fmt: skip
-        if not differences:
-            raise InputError(f"{against}: expected another model that shares a set with it")
-        return ResultComparison(tuple(differences), tuple(means))
 
-    def _mean_of(self, names: Sequence[str]) -> tuple[str, list[ScoredSet], Metric]:
-        """Return a label of some sets, the sets, and the usual metric that they share."""
-        label, chosen = f"mean of {', '.join(names)}", []
-        for name in names:
-            named = [scored for scored in self.sets if name in (scored.data.id, scored.data.name)]
-            if len(named) != 1:
-                there = ", ".join(scored.data.id for scored in self.sets)
-                raise InputError(f"{name}: {len(named)} sets of that name here. Choose of {there}")
-            chosen += named
-        shared = [m for m in Metric if all(m in scored.data.metrics for scored in chosen)]
-        if not shared:
-            raise InputError(f"{label}: expected sets with a common metric")
-        return label, chosen, shared[0]
-
-    def text(self, against: str | None = None) -> str:
-        """Return the figures as tables of at most 80 columns, with the notes.
-
-        The models are compared with one of them, by default the first.
-        """
-        against = self.models[0] if against is None else against
-        tables = [self._table(scored, against) for scored in self.sets]
-        remark = f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
-        return "\n\n".join([*tables, "\n".join(map(wrapped, [remark, *self.notes]))])
-
-    def _table(self, scored: ScoredSet, against: str) -> str:
+    def _table(self, scored: ScoredSet) -> str:
         """Return the figures of a set: a line for each model."""
         data, (first, *others) = scored.data, scored.data.metrics
-        compared = against in scored.scores and len(scored.scores) > 1
+        differences = self.differences[data.id]
         header = [f"{data.id} ({len(data.rows):,} rows)", first.value]
-        header += [f"minus {against}"] if compared else []
+        header += [f"minus {self.models[0]}"] if differences else []
         header += ["mean of subsets"] if data.subsets else []
         rows = [[*header, *(metric.value for metric in others)]]
         for model in scored.scores:
             row = [model, str(self.find(model, data.id, first))]
-            if compared:
-                both = scored.sample([model, against], first, self.seed)
-                row.append("" if model == against else estimate(both, self.resamples).signed)
+            if differences:
+                row.append(differences[model].signed if model in differences else "")
             more = [self.find(model, data.id, first, MEAN)] if data.subsets else []
             more += [self.find(model, data.id, metric) for metric in others]
             rows.append([*row, *map(_plain, more)])
@@ -253,32 +186,11 @@ class Evaluation:
             "firth": importlib.metadata.version("firth"),
             "seed": self.seed,
             "resamples": self.resamples,
-            "figures": [asdict(figure) for figure in self.figures],
+            "figures": plain(self.figures),
+            "differences": plain(self.differences),
             "notes": list(self.notes),
             "sets": [scored.as_dict() for scored in self.sets],
         }
-
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the results with all scores as one JSON file; errors as of `write_file`."""
-        text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
-        write_file(path, text + "\n", force)
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Evaluation":
-        """Read a file that `save` wrote; an `InputError` says why it cannot be used."""
-        values = read_json(Path(path))
-        schema = values.get("schema") if isinstance(values, dict) else None
-        if schema != SCHEMA:
-            raise InputError(
-                f"{path}: got schema {schema}; expected results of schema {SCHEMA}. Evaluate "
-                "again: firth evaluate MODEL... --task NAME... --out FILE"
-            )
-        try:
-            sets = tuple(ScoredSet.from_dict(stored) for stored in values["sets"])
-            notes = tuple(map(str, values["notes"]))
-            return cls(sets, notes, int(values["seed"]), int(values["resamples"]))
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InputError(f"{path}: the results are damaged ({error!r})") from error
 
 
 def _plain(figure: Estimate) -> str:
@@ -351,47 +263,3 @@ def evaluate(
         if figure.estimate.reason
     ]
     return replace(results, notes=tuple(notes))
-
-
-@dataclass(frozen=True)
-class ResultComparison:
-    """Differences of models in pairs, and the mean of each model over some sets."""
-
-    differences: tuple[Difference, ...]
-    means: tuple[Figure, ...] = ()
-
-    def text(self) -> str:
-        """Return the means and differences, one line each, wrapped at 80 columns."""
-        means = [f"{mean.set} {mean.metric}: {mean.model} {mean.estimate}" for mean in self.means]
-        return "\n".join(map(wrapped, [*means, *map(str, self.differences)]))
-
-
-def compare_results(
-    paths: Sequence[str | Path], against: str, mean_of: Sequence[str] = ()
-) -> ResultComparison:
-    """Compare the models of files that `Evaluation.save` wrote, as `Evaluation.compare` does.
-
-    All must have the same rows of a set, and the same scores of a model.
-    """
-    loaded = [Evaluation.load(path) for path in paths]
-    if not loaded:
-        raise InputError("got no results to compare; expected files")
-    sets: dict[str, ScoredSet] = {}
-    for path, evaluation in zip(paths, loaded, strict=True):
-        for scored in evaluation.sets:
-            known = sets.setdefault(scored.data.id, replace(scored, scores={}))
-            if known.data.fingerprint != scored.data.fingerprint:
-                raise InputError(
-                    f"{path}: {scored.data.id} has other rows than in {paths[0]}. Evaluate all "
-                    "models on the same files, and leave out the same rows"
-                )
-            for model, scores in scored.scores.items():
-                if not np.array_equal(
-                    known.scores.setdefault(model, scores), scores, equal_nan=True
-                ):
-                    raise InputError(
-                        f"{path}: {model} has other scores on {scored.data.id} than in another file"
-                        ". Evaluate it under another name"
-                    )
-    merged = Evaluation(tuple(sets.values()), (), loaded[0].seed, loaded[0].resamples)
-    return merged.compare(against, mean_of)

@@ -1,9 +1,9 @@
 """What is said of a run that is up to date: what it learned, examples, and what to do next."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfile
 from typing import Any, cast
@@ -20,10 +20,11 @@ from firth.encoders.words import NOTHING, WORDS
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
 from firth.evaluation.questions import QUESTIONS, QuestionType, first_questions, open_questions
-from firth.run.console import note, plural, silenced, wrapped
+from firth.run.console import note, plural, silenced
 from firth.run.errors import InputError
 from firth.run.files import write_text
 from firth.run.outputs import CARD, copy_folder, write_folder
+from firth.run.results import TOP, Result
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.scorer.blend import ENCODED_QUESTIONS
@@ -49,8 +50,8 @@ vectors = open_encoder({!r}).encode(["The judge praised the witness."])
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Built:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Built(Result):
     """A run that is up to date, and what is worth knowing about it.
 
     `stages` says whether this call built each. The comparison on held-out documents is None where
@@ -72,7 +73,7 @@ class Built:
         """Return plain values for JSON, with suggested commands."""
         return {
             "run": str(self.run.path),
-            "corpus": asdict(self.corpus),
+            "corpus": self.corpus.as_dict(),
             "stages": dict(self.stages),
             "seconds": round(self.seconds, 2),
             "encoder": encoder_of_run(self.run),
@@ -91,23 +92,29 @@ class Built:
             commands[:0] = [f"firth search {first} {run}", f"firth explain {first} {second} {run}"]
         return tuple(commands)
 
-    def text(self) -> str:
-        """Return all of it in sentences."""
-        named = encoder_of_run(self.run)
-        said = verdict(self.comparison, self.nothing, named)
-        lines = [f"Verdict: {said}", self.corpus.text()]
-        done = [name for name, is_new in self.stages.items() if is_new]
-        if done:
-            lines.append(f"Built in {self.seconds:,.0f} s: {', '.join(done)}.")
+    def summary(self) -> str:
+        """Return the verdict."""
+        return verdict(self.comparison, self.nothing, encoder_of_run(self.run))
+
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the verdict, the counts, and what was built."""
+        yield f"Verdict: {self.summary()}"
+        yield self.corpus.summary()
+        built = [name for name, is_new in self.stages.items() if is_new]
+        if built:
+            yield f"Built in {self.seconds:,.0f} s: {', '.join(built)}."
         else:
-            lines.append("Everything was up to date.")
+            yield "Everything was up to date."
         if self.threshold is not None:
-            lines.append(
+            yield (
                 f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach a "
                 f"cosine of {self.threshold:.2f} with the best of all others."
             )
-        lines.append(f"Encoder: {named or 'learned from the text alone'}.")
-        return "\n".join([*map(wrapped, lines), "", "Next:", *(f"  {c}" for c in self.commands())])
+        yield f"Encoder: {encoder_of_run(self.run) or 'learned from the text alone'}."
+
+    def text(self, top: int = TOP) -> str:
+        """Return all of it in sentences, and commands to run next, each in one line."""
+        return "\n".join([super().text(top), "", "Next:", *(f"  {c}" for c in self.commands())])
 
 
 def compare_with_baseline(run: Run, encoder: UnitEncoder | None = None) -> Comparison | None:

@@ -1,7 +1,7 @@
 """The stages of a run in order: bring them up to date, and see which are."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from firth.pipeline.choice import with_chosen_encoder
 from firth.run.console import note, plural, table
 from firth.run.errors import ConfigError, FirthError
 from firth.run.executor import Executor, Local
+from firth.run.results import Result
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Outcome, Stage
@@ -143,8 +144,8 @@ def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
     return summary
 
 
-@dataclass(frozen=True, kw_only=True)
-class Status:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Status(Result):
     """What a run has, and what to do next.
 
     Attributes:
@@ -161,18 +162,24 @@ class Status:
     stages: Mapping[str, str]
     next: str
 
-    def text(self) -> str:
-        """Return the documents, a table of the stages, and the next command."""
-        counts = (
+    def summary(self) -> str:
+        """Return the counts of documents."""
+        return (
             f"{self.run}: {plural(self.documents, 'document')}, "
             f"{plural(self.sentences, 'sentence')}; {plural(self.held_out, 'document')} held out"
         )
+
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the documents, a table of the stages, and the next command."""
+        yield self.summary()
         if self.newer:
             change = "newer than the models" if self.newer > 0 else "fewer than they learned from"
             share = abs(self.newer) / max(1, self.sentences)
-            counts += f"\n{plural(abs(self.newer), 'sentence')} ({share:.0%}) {change}"
-        rows = [["stage", "state"], *([name, state] for name, state in self.stages.items())]
-        return "\n".join([counts, "", table(rows), *([f"Next: {self.next}"] if self.next else [])])
+            yield f"{plural(abs(self.newer), 'sentence')} ({share:.0%}) {change}"
+        yield ""
+        yield table([["stage", "state"], *([name, state] for name, state in self.stages.items())])
+        if self.next:
+            yield f"Next: {self.next}"
 
 
 def status(run: Run) -> Status:

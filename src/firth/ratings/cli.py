@@ -210,4 +210,4 @@ def _write(
     outcome = write_folder(out, fill, command=name, settings=settings, inputs=inputs, force=force)
     values = dict(outcome.manifest.summary)
     lines = [*values.pop("lines"), f"{out}: {'unchanged' if outcome.reused else 'written'}"]
-    show({"folder": str(out), **values}, as_json, lines)
+    show({"folder": str(out), **values}, as_json, "\n".join(lines))

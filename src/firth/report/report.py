@@ -23,7 +23,7 @@ from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
 from firth.run.settings import HEADER, settings_text
 from firth.scorer.contexts import CONTEXTS, Contexts
-from firth.scorer.explanation import explanations_html
+from firth.scorer.explanation import article
 from firth.scorer.render import style, template
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
@@ -95,9 +95,7 @@ def page(report: Mapping[str, Any]) -> str:
 
     text = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
     page: str = template(text, undefined=StrictUndefined, trim_blocks=True).render(
-        **report,
-        style=Markup(style()),
-        article=lambda explanation: Markup(explanations_html([explanation])),
+        **report, style=Markup(style()), article=lambda explanation: Markup(article(explanation))
     )
     return page
 

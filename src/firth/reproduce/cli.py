@@ -37,7 +37,7 @@ def list_tables(as_json: AsJson = False) -> None:
     ]
     lines = [table([["table", "shows"], *tables]), "",
              table([["baseline", "scores by"], *baselines])]  # fmt: skip
-    show({"tables": tables, "baselines": baselines}, as_json, lines)
+    show({"tables": tables, "baselines": baselines}, as_json, "\n".join(lines))
 
 
 @app.command("table")

@@ -5,17 +5,14 @@ words, and the paper's method lists contexts only. Text, HTML and JSON have the 
 The report and the web app show the same articles.
 """
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from firth.run.console import escaped, wrapped
-from firth.run.errors import InputError
-from firth.run.outputs import write_file
+from firth.run.console import plural
+from firth.run.results import Result, Results, plain
 from firth.scorer.parts import (
     CONTEXTS,
     EQUAL,
@@ -30,7 +27,7 @@ from firth.scorer.parts import (
     Word,
     WordMatch,
 )
-from firth.scorer.render import file, notebook, style, template
+from firth.scorer.render import file, style, template
 from firth.text.differences import Differences, differences
 from firth.text.words import joined, spans
 
@@ -52,7 +49,7 @@ _SMALL, _SHARE = 0.01, 0.03
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Explanation:
+class Explanation(Result):
     """A score and where it comes from.
 
     Attributes:
@@ -64,6 +61,7 @@ class Explanation:
         language: ISO 639-1 code of the texts; "" where it is to be recognized.
     """
 
+    derived: ClassVar = ("summary", "equation", "rows", "cautions")
     text1: str
     text2: str
     score: float
@@ -76,22 +74,22 @@ class Explanation:
     knowledge: Knowledge = Knowledge.BOTH
     language: str = ""
 
-    def __repr__(self) -> str:
-        """Return the score and the beginnings of both texts."""
-        return f"Explanation({self.score:.2f}: {self.text1!r:.40} / {self.text2!r:.40})"
+    def summary(self) -> str:
+        """Return the explanation in plain sentences."""
+        return _sentences(self)
 
-    def __str__(self) -> str:
-        """Return both texts, the explanation in sentences, and the rows."""
-        return _lines(self)
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield both texts, the explanation in sentences, and the rows."""
+        return _lines(self.top(top))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows of the decomposition."""
+        records: list[dict[str, Any]] = plain(self.rows)
+        return records
 
     def _repr_html_(self) -> str:
         """Return an article for a notebook."""
-        return notebook(explanations_html([self]))
-
-    @property
-    def text(self) -> str:
-        """The explanation in plain sentences."""
-        return _sentences(self)
+        return f"<style>{style()}</style>{article(self)}"
 
     @property
     def equation(self) -> str:
@@ -149,16 +147,6 @@ class Explanation:
             contexts=self.contexts[:count],
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the text, the equation, the rows and the cautions."""
-        rows = [asdict(row) for row in self.rows]
-        derived = {"text": self.text, "equation": self.equation, "cautions": list(self.cautions)}
-        return {**asdict(self), **derived, "rows": rows}
-
-    def save(self, path: str | Path, force: bool = False) -> Path:
-        """Write the explanation to a file; errors as of `save_explanations`."""
-        return save_explanations([self], Path(path), force)
-
     def _evidence(self, part: str) -> Sequence[TopicShare | WordMatch | ContextShare]:
         listed: dict[str, Sequence[TopicShare | WordMatch | ContextShare]] = {
             TOPICS: self.topics,
@@ -184,6 +172,27 @@ class Explanation:
         """Return the chosen words of each text."""
         one, two = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
         return one, two
+
+
+@dataclass(frozen=True, repr=False)
+class Explanations(Results[Explanation]):
+    """Explanations of pairs, in their order."""
+
+    named: ClassVar = "explanations"
+
+    def summary(self) -> str:
+        """Return their number."""
+        return plural(len(self), "explanation")
+
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the lines of all, with at most `top` items of evidence each."""
+        for explanation in self:
+            yield from (*explanation.lines(top), "", "")
+
+    def _repr_html_(self) -> str:
+        """Return an article for each."""
+        articles = "".join(f"<article>{article(explanation)}</article>" for explanation in self)
+        return f"<style>{style()}</style>{articles}"
 
 
 # --- Text --------------------------------------------------------------------------------------
@@ -228,25 +237,24 @@ def _without_knowledge(e: Explanation) -> str:
     return f"A text has no content word that the corpus knows{unknown}: the score says nothing."
 
 
-def _lines(explanation: Explanation) -> str:
-    """Return an explanation as lines of text: both texts, the sentences, and one line per row."""
-    e = explanation
-    shown = [f"1: {e.text1}", f"2: {e.text2}", "", e.text]
+def _lines(e: Explanation) -> Iterator[str]:
+    """Yield an explanation as lines of text: both texts, the sentences, and one line per row."""
+    yield from (f"1: {e.text1}", f"2: {e.text2}", "", e.summary())
     if resembled(e):
-        shown += ["", _RESEMBLED, *(f"  {each.text} ({each.source})" for each in resembled(e))]
-    shown += ["", e.equation]
+        yield from ("", _RESEMBLED)
+        yield from (f"  {context.text} ({context.source})" for context in resembled(e))
+    yield from ("", e.equation)
     by_part: dict[str, list[Row]] = {}
     for row in e.rows:
         by_part.setdefault(row.part, []).append(row)
     for name, rows in by_part.items():
         whole = math.fsum(row.contribution for row in rows)
-        shown += ["", f"{_PARTS.get(name, name):<{_LABEL + 4}}{whole:+.3f}"]
+        yield from ("", f"{_PARTS.get(name, name):<{_LABEL + 4}}{whole:+.3f}")
         for row in rows:
             percent = f"{100 * row.contribution / e.score:7.0f} %" if abs(e.score) > _SMALL else ""
             label = row.label if len(row.label) <= _LABEL else f"{row.label[: _LABEL - 1]}…"
-            shown.append(f"  {label:<{_LABEL + 2}}{row.contribution:+.3f}{percent}")
-            shown += [f"      {note}" for note in row.notes[:2]]
-    return wrapped(escaped("\n".join(shown)))
+            yield f"  {label:<{_LABEL + 2}}{row.contribution:+.3f}{percent}"
+            yield from (f"      {note}" for note in row.notes[:2])
 
 
 # --- HTML ---------------------------------------------------------------------------------------
@@ -257,15 +265,10 @@ def _template() -> Any:
     return template(file("explanation.html"))
 
 
-def explanations_html(explanations: Sequence[Explanation], title: str | None = None) -> str:
-    """Return explanations as a page with a title, which needs no other file.
-
-    Without a title they are articles for a page that has the style sheet `style()`.
-    """
+def article(explanation: Explanation) -> str:
+    """Return an explanation as HTML for a page that has the style sheet `style()`."""
     text: str = _template().render(
-        explanations=explanations,
-        title=title,
-        style=style(),
+        e=explanation,
         titles=_PARTS,
         pieces=_pieces,
         resembled=resembled,
@@ -299,25 +302,3 @@ def _pieces(e: Explanation, side: int) -> list[tuple[str, Word | None, str, floa
 
 def _plain(word: str) -> str:
     return word.lower().replace("\u2019", "'")
-
-
-# --- Files -------------------------------------------------------------------------------------
-
-
-def save_explanations(explanations: Sequence[Explanation], path: Path, force: bool = False) -> Path:
-    """Write explanations to a file; its extension (.html, .json or .txt) chooses the form."""
-    match path.suffix.lower():
-        case ".html" | ".htm":
-            text = explanations_html(explanations, "Explanations")
-        case ".json":
-            values = [each.as_dict() for each in explanations]
-            text = json.dumps(values[0] if len(values) == 1 else values, indent=2) + "\n"
-        case ".txt":
-            text = "\n\n\n".join(map(_lines, explanations)) + "\n"
-        case other:
-            raise InputError(
-                f"{path}: got the extension {other!r}; expected .html, .json or .txt, "
-                "which chooses the form of the explanation"
-            )
-    write_file(path, text, force)
-    return path

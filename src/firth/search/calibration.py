@@ -7,7 +7,7 @@ questions whose own document is hidden. Both are drawn when a run is built
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from firth.run.console import table, wrapped
+from firth.run.console import table
 from firth.run.errors import InputError
 from firth.run.files import read_arrays, read_json
+from firth.run.results import Result
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.search.index import INDEX
@@ -152,8 +153,8 @@ def _mean_gap(gaps: Floats) -> float:
     return max(float(gaps.mean()), _LEAST_GAP)
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Result):
     """What the scores of an encoder mean among some texts.
 
     Attributes:
@@ -298,6 +299,17 @@ class Calibration:
             return {}
         return {f"{rate:g}": self.matches.threshold(rate) for rate in RATES}
 
+    def summary(self) -> str:
+        """Return what is known of false matches."""
+        if self.matches is None:
+            return UNKNOWN
+        drawn = self.matches.drawn
+        return (
+            f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
+            f"this similar; fitted to {drawn:,} of them. Rates below {100 * GUESSED / drawn:.2g}% "
+            f"are guesses.{f' {ALIKE}' if self.matches.threshold(RATES[-1]) >= 1 else ''}"
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return thresholds for rates of false matches, and counts, as plain values for JSON."""
         return {
@@ -308,24 +320,15 @@ class Calibration:
             "note": UNKNOWN if self.matches is None else "",
         }
 
-    def text(self) -> str:
-        """Return a table of thresholds for rates of false matches."""
-        if self.matches is None:
-            return wrapped(UNKNOWN)
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield a table of thresholds for rates of false matches."""
+        yield self.summary()
         rows = [
             [f"{100 * float(rate):g} %", f"{cut:.3f}" if cut < 1 else "none"]
             for rate, cut in self.thresholds().items()
         ]
-        said = (
-            f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
-            f"this similar; fitted to {self.matches.drawn:,} of them. Rates below "
-            f"{100 * GUESSED / self.matches.drawn:.2g}% are guesses."
-        )
-        if self.matches.threshold(RATES[-1]) >= 1:
-            said += f" {ALIKE}"
-        return "\n".join([wrapped(said), "", table([["false matches", "cosine"], *rows])])
-
-    __str__ = text
+        if rows:
+            yield from ("", table([["false matches", "cosine"], *rows]))
 
 
 def percent(share: float) -> str:

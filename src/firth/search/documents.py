@@ -1,11 +1,11 @@
 """Documents that share text: two of them in detail, or all pairs of a run."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from textwrap import fill, shorten
-from typing import Any
+from textwrap import shorten
+from typing import Any, ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -13,8 +13,9 @@ from threadpoolctl import threadpool_limits
 from firth.corpus.corpus import Corpus
 from firth.corpus.document import Document
 from firth.corpus.read import read_documents
-from firth.run.console import WIDTH, progress
+from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
+from firth.run.results import Record, Result, Results, plain
 from firth.run.run import Run
 from firth.search.align import Side, align
 from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration
@@ -56,7 +57,7 @@ class SentenceMatch:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Comparison:
+class Comparison(Result):
     """What two documents have in common.
 
     Attributes:
@@ -69,6 +70,7 @@ class Comparison:
         threshold: Least similarity of a match.
     """
 
+    columns: ClassVar = ("score", "kind", "a_text", "b_text")
     a: str
     b: str
     score: float
@@ -82,29 +84,18 @@ class Comparison:
     threshold: float
     notes: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
         """Return the documents, their score and the number of matches."""
-        matches = f"{len(self.matches)} matches"
-        return f"Comparison({self.a!r:.40} / {self.b!r:.40}: {self.score:.2f}, {matches})"
+        matches = plural(len(self.matches), "matching pair")
+        return f"{self.a} / {self.b}: score {self.score:.2f}, {matches}"
 
-    def _repr_html_(self) -> str:
-        """Return the matching sentences as a table for a notebook."""
-        from firth.scorer.render import html_table
+    def records(self) -> list[dict[str, Any]]:
+        """Return the matching sentences."""
+        records: list[dict[str, Any]] = plain(self.matches)
+        return records
 
-        rows = [(f"{match.score:.2f}", match.a_text, match.b_text) for match in self.matches]
-        return html_table(repr(self), ("score", self.a, self.b), rows)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
-
-    def text(self) -> str:
-        """Return the comparison as text, at most 80 columns wide."""
-        return "\n".join(self._lines())
-
-    __str__ = text
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the shares of both, and all matches."""
         for side, name, size in (("A", self.a, self.sentences_a), ("B", self.b, self.sentences_b)):
             yield (
                 shorten(f"{side}: {name}", WIDTH - 18, placeholder=" …") + f" ({size:,} sentences)"
@@ -113,7 +104,7 @@ class Comparison:
         yield f"Of B, {self.coverage_b:.0%} is in A ({self.copied_b:.0%} word for word)"
         least = f"similarity of at least {self.threshold:.2f}"
         yield f"Score {self.score:.2f}, {len(self.matches)} matches with a {least}"
-        yield from (fill(line, WIDTH) for line in self.notes)
+        yield from self.notes
         if self.matches:
             yield "\n    A     B  score"
         for match in self.matches:
@@ -130,7 +121,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DocumentPair:
+class DocumentPair(Record):
     """Two documents of a run that share text, by their ids and numbers.
 
     Attributes:
@@ -149,66 +140,33 @@ class DocumentPair:
     score: float
     numbers: tuple[int, int]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "numbers"}
 
-
-@dataclass(frozen=True, repr=False)
-class Reuse(Sequence[DocumentPair]):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Reuse(Results[DocumentPair]):
     """All pairs of documents that share text, those with the largest coverage first.
 
     `documents` is the number of those that were looked at, and `threshold` the least similarity of
     matching sentences.
     """
 
-    pairs: tuple[DocumentPair, ...]
+    named: ClassVar = "pairs"
+    columns: ClassVar = ("a", "b", "coverage", "score")
     documents: int
     threshold: float
     notes: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
         """Return the numbers of documents and pairs."""
-        return f"Reuse({len(self.pairs):,} pairs of {self.documents:,} documents)"
+        return f"{plural(len(self), 'pair')} of {self.documents:,} documents share text"
 
-    def _repr_html_(self) -> str:
-        """Return the pairs as a table for a notebook."""
-        from firth.scorer.render import html_table
-
-        rows = [(pair.a, pair.b, f"{pair.coverage:.0%}", f"{pair.score:.2f}") for pair in self]
-        return html_table(repr(self), ("document", "document", "in common", "score"), rows)
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.pairs)
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return a pair, or some."""
-        return self.pairs[place]
-
-    def as_dict(self, top: int | None = None) -> dict[str, Any]:
-        """Return plain values, for JSON; of the first `top` pairs only, if given."""
-        return {
-            "documents": self.documents,
-            "threshold": self.threshold,
-            "notes": list(self.notes),
-            "count": len(self.pairs),
-            "pairs": [pair.as_dict() for pair in self.pairs[:top]],
-        }
-
-    def text(self, top: int = 20) -> str:
-        """Return the first `top` pairs as text, at most 80 columns wide."""
-        return "\n".join(self._lines(top))
-
-    __str__ = text
-
-    def _lines(self, top: int) -> Iterator[str]:
-        yield f"{len(self.pairs):,} pairs of {self.documents:,} documents share text"
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the counts and the first `top` pairs."""
+        yield self.summary()
         yield f"matching sentences: similarity of at least {self.threshold:.2f}"
-        yield from (fill(line, WIDTH) for line in self.notes)
-        if self.pairs:
+        yield from self.notes
+        if self.items:
             yield "\n both  A in B  B in A  score  documents"
-        for pair in self.pairs[:top]:
+        for pair in self[:top]:
             shares = f"{pair.coverage:5.0%}  {pair.coverage_a:6.0%}  {pair.coverage_b:6.0%}"
             left = f"{shares}  {pair.score:5.2f}  "
             yield left + shorten(pair.a, WIDTH - len(left), placeholder=" …")
@@ -318,7 +276,7 @@ def find_reuse(
                 )
             )
     pairs.sort(key=lambda pair: (-pair.coverage, -pair.score, pair.numbers))
-    return Reuse(tuple(pairs), len(documents), threshold, notes)
+    return Reuse(items=tuple(pairs), documents=len(documents), threshold=threshold, notes=notes)
 
 
 def check_threshold(threshold: float | None) -> None:

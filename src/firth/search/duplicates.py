@@ -466,7 +466,7 @@ class _Finder:
         matching sentences."""
         reuse = find_reuse(self._run, threshold=self._threshold, where=self._where)
         self._notes += reuse.notes
-        kept = [pair for pair in reuse.pairs if pair.score >= SAME_STORY]
+        kept = [pair for pair in reuse if pair.score >= SAME_STORY]
         ends = np.array([pair.numbers for pair in kept], np.int64).reshape(-1, 2)
         scores = np.array([pair.score for pair in kept], np.float32)
         pairs = Pairs(ends[:, 0], ends[:, 1], scores, SAME_STORY).renumbered(place)

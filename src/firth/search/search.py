@@ -21,17 +21,18 @@ reaches it. The verdict on a query is that on its first hit, and no later hit ha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.document import Document
-from firth.run.console import note, plural
+from firth.run.console import note, plural, wrapped
 from firth.run.errors import InputError
+from firth.run.results import Record, Results
 from firth.run.run import Run
 from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
 from firth.search.index import Index, index_encoder
@@ -54,6 +55,8 @@ TITLE_WEIGHT = 3.0
 """A title that is the query adds so many times the highest BM25, and one that is half of it none;
 between them it is a line. Chosen on 150 titles of a forum."""
 _ALSO = 3
+_NEAREST = 3
+"""Hits that are shown where nothing answers."""
 NOT_INDEXED = "not indexed yet, and not searched"
 AHEAD_WEIGHT = 0.1
 """What it adds to the evidence that the best document is a standard deviation ahead by its words.
@@ -73,7 +76,7 @@ _SAMPLE = 4_096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hit:
+class Hit(Record):
     """A sentence that answers a query, or a document by its best sentence; or the title of it.
 
     Attributes:
@@ -120,10 +123,6 @@ class Hit:
     page: int = 0
     also: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
-
     @property
     def place(self) -> str:
         """Title, or id where the text is the title; the page; up to three further documents."""
@@ -140,7 +139,8 @@ class Hit:
         return text
 
 
-class Hits(list[Hit]):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Hits(Results[Hit]):
     """The hits of a query, the best first, and what is said of all.
 
     Attributes:
@@ -150,6 +150,9 @@ class Hits(list[Hit]):
         unindexed: Documents that are not indexed yet and not searched, as "2 documents", or "".
     """
 
+    named: ClassVar = "hits"
+    derived: ClassVar = ("remark",)
+    columns: ClassVar = ("score", "document", "title", "text")
     answer: str = ""
     unknown: tuple[str, ...] = ()
     unindexed: str = ""
@@ -164,28 +167,19 @@ class Hits(list[Hit]):
             parts.append(f"{self.unindexed.capitalize()} {NOT_INDEXED}.")
         return " ".join(parts)
 
-    def __repr__(self) -> str:
-        """Return the number of hits, the verdict, and the beginning of the first."""
-        first = f"; {self[0].text!r:.60}" if self else ""
-        return f"Hits({len(self)}: {self.answer or 'no verdict'}{first})"
+    def summary(self) -> str:
+        """Return the number of hits and what is said of them."""
+        said = self.remark or f"{self.answer.capitalize()}." if self.answer else self.remark
+        return " ".join(filter(None, (f"{plural(len(self), 'hit')}.", said)))
 
-    def _repr_html_(self) -> str:
-        """Return the hits as a table for a notebook."""
-        from firth.scorer.render import html_table
-
-        heading = " ".join(filter(None, (f"{len(self)} hits.", self.answer, self.remark)))
-        rows = [(f"{hit.score:.2f}", hit.place, hit.text) for hit in self]
-        return html_table(heading, ("score", "document", "text"), rows)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {
-            "answer": self.answer,
-            "unknown": [*self.unknown],
-            "unindexed": self.unindexed,
-            "remark": self.remark,
-            "hits": [hit.as_dict() for hit in self],
-        }
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield what is said of all, and two lines for each hit; of a few, if nothing answers."""
+        if self.remark:
+            yield self.remark
+        shown = min(top, _NEAREST) if self.answer == NOTHING else top
+        for number, hit in enumerate(self[:shown], start=1):
+            yield wrapped(f"{number:>2}  {hit.marked()}").replace("\n  ", "\n    ")
+            yield f"    {hit.place}{f'; {hit.answer}' if hit.answer else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,20 +395,18 @@ class Search:
                 raise InputError(f"{name}: got {value!r}; expected one of {', '.join(known)}")
         if top < 1:
             raise InputError(f"top: got {top}; expected at least 1")
-        hits = Hits()
-        hits.unindexed = self.unindexed
-        is_foreign = self._is_foreign(query)
+        hits, answer, is_foreign = tuple[Hit, ...](), "", self._is_foreign(query)
         if self._is_named or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
-            hits.extend(self._hits(query, best, unit, where))
-        hits.unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
+            hits = tuple(self._hits(query, best, unit, where))
         if self.calibration:
-            said = hits[0].answer if hits else UNLIKELY
-            hits.answer = NOTHING if said == UNLIKELY else said
+            answer = hits[0].answer if hits else UNLIKELY
+            answer = NOTHING if answer == UNLIKELY else answer
         has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
-        if hits.answer == NOTHING and not has_known and not self._is_named:
-            hits.clear()
-        return hits
+        if answer == NOTHING and not has_known and not self._is_named:
+            hits = ()
+        unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
+        return Hits(items=hits, answer=answer, unknown=unknown, unindexed=self.unindexed)
 
     def _is_foreign(self, query: str) -> bool:
         """Return whether no document has text in the writing systems of a query."""

@@ -21,7 +21,7 @@ from firth.pipeline.built import (
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
 from firth.plain import match as match_lists
-from firth.scorer.explanation import explanations_html
+from firth.scorer.explanation import article
 from firth.serve import schemas
 from firth.serve.worker import Problem
 from firth.text.differences import differences as find_differences
@@ -77,7 +77,7 @@ def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
     """Explain a score, as values and as HTML for the style sheet of the web app."""
     _bound([(request.text1, request.text2)])
     explanation = model.explain(request.text1, request.text2).top(request.top)
-    return {**explanation.as_dict(), "html": explanations_html([explanation])}
+    return {**explanation.as_dict(), "html": article(explanation)}
 
 
 def search(model: Model, request: schemas.SearchRequest) -> Plain:
@@ -96,7 +96,7 @@ def duplicates(model: Model, request: schemas.DuplicatesRequest) -> Plain:
 
 def reuse(model: Model, request: schemas.ReuseRequest) -> Plain:
     """Find documents that share passages."""
-    return model.find_reuse(where=request.where).as_dict(request.top)
+    return model.duplicates(unit="passage", where=request.where).as_dict(request.top)
 
 
 def compare(model: Model, request: schemas.CompareRequest) -> Plain:

@@ -6,12 +6,13 @@ one text adds is listed, too, but contradicts nothing.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from html import escape
-from typing import Any
+from typing import ClassVar
 
+from firth.run.results import Record, Results
 from firth.text.lexicon import Lexicon, lexicon_of
 from firth.text.stems import ENGLISH_STOP_WORDS
 from firth.text.tokens import Token, tokens_of
@@ -72,7 +73,7 @@ _HARMLESS = (DifferenceType.ADDED, DifferenceType.LEFT_OUT)
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Record):
     """One difference between two texts.
 
     Attributes:
@@ -81,6 +82,7 @@ class Difference:
         spans_a, spans_b: First character of each word or run, and the one past its last.
     """
 
+    derived: ClassVar = ("matters",)
     type: DifferenceType
     a: str
     b: str
@@ -98,28 +100,22 @@ class Difference:
 
 
 @dataclass(frozen=True, repr=False)
-class Differences(Sequence[Difference]):
+class Differences(Results[Difference]):
     """The differences of two texts, those that matter first; true where any of them matters."""
 
+    derived: ClassVar = ("differ", "verdict", "summary")
     a: str
     b: str
     language: str
-    items: tuple[Difference, ...]
 
     def __bool__(self) -> bool:
         """Return whether the texts differ in what matters."""
+        return self.differ
+
+    @property
+    def differ(self) -> bool:
+        """Whether the texts differ in what matters."""
         return any(item.matters for item in self.items)
-
-    def __len__(self) -> int:
-        """Return the number of differences."""
-        return len(self.items)
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return a difference, or some."""
-        return self.items[place]
-
-    def __iter__(self) -> Iterator[Difference]:
-        return iter(self.items)
 
     @property
     def mattering(self) -> tuple[Difference, ...]:
@@ -131,32 +127,10 @@ class Differences(Sequence[Difference]):
         """`differ in what matters`, or in nothing that matters, as far as words tell."""
         return f"differ in {'what' if self else 'nothing that'} matters"
 
-    @property
-    def text(self) -> str:
-        """The verdict and its reasons, in a sentence."""
+    def summary(self) -> str:
+        """Return the verdict and its reasons, in a sentence."""
         listed = "; ".join(map(str, self.mattering))
         return f"They {self.verdict}{': ' if listed else ''}{listed}."
-
-    def __repr__(self) -> str:
-        """Return the verdict and the differences."""
-        return f"Differences({self.verdict}{': ' if self.items else ''}{'; '.join(map(str, self))})"
-
-    def __str__(self) -> str:
-        """Return `text`."""
-        return self.text
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        items = [asdict(item) | {"matters": item.matters} for item in self.items]
-        return {
-            "a": self.a,
-            "b": self.b,
-            "language": self.language,
-            "differ": bool(self),
-            "verdict": self.verdict,
-            "text": self.text,
-            "items": items,
-        }
 
     def _repr_html_(self) -> str:
         """Return both texts with their differences marked, for a notebook."""
@@ -164,7 +138,7 @@ class Differences(Sequence[Difference]):
             marked(self.a, [span for item in self.mattering for span in item.spans_a]),
             marked(self.b, [span for item in self.mattering for span in item.spans_b]),
         )
-        return f"<p>{escape(self.text)}</p>" + "".join(f"<p>{side}</p>" for side in sides)
+        return f"<p>{escape(self.summary())}</p>" + "".join(f"<p>{side}</p>" for side in sides)
 
 
 def differences(a: str, b: str, language: str | None = None) -> Differences:
@@ -206,7 +180,7 @@ def compared(a: str, b: str, language: str) -> Differences:
     language = language_among(f"{a}\n{b}", language)
     items = tuple(_items(tokens_of(a, language), tokens_of(b, language), a, b, language))
     ordered = sorted(items, key=lambda item: not item.matters)
-    return Differences(a, b, language, tuple(ordered))
+    return Differences(a, b, language, items=tuple(ordered))
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
