@@ -1,40 +1,51 @@
 """A service of the toy run, on a free port."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 
-from firth.model import load as load_model
-from firth.serve.app import Service
-from firth.serve.server import Limits, listen, make_server
-from firth.serve.worker import Load
+from firth.serve.app import Service, limits_of
+from firth.serve.server import free_port, serve_until
 
 TOKEN = "0123456789abcdef"
 
 
 @contextmanager
-def serving(app: Any, **limits: Any) -> Iterator[str]:
+def serving(app: Any) -> Iterator[str]:
     """Serve an application inside the block, and yield the address."""
-    server = make_server(app, Limits(**{"seconds": 3, "answer_seconds": 60, **limits}))
-    with listen("127.0.0.1", 0) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+    ready: Queue[Any] = Queue()
+
+    async def run() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        ready.put(lambda: loop.call_soon_threadsafe(stop.set))
+        await serve_until(app, stop, ready.put, *free_port("127.0.0.1", 0))
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()))
+    thread.start()
+    stop = ready.get()
+    try:
+        yield ready.get(timeout=60).rstrip("/")
+    finally:
+        stop()
+        thread.join()
 
 
 @contextmanager
-def running(folder: Path, token: str | None = None, **load: Any) -> Iterator[str]:
-    """Serve a run inside the block, and yield the address."""
-    with serving(Service(load_model(folder), Load(**load), token).app()) as address:
-        yield address
+def running(folder: Path, token: str | None = None, **limits: Any) -> Iterator[str]:
+    """Serve a run inside the block, and yield the address; `limits` are those of `limits_of`."""
+    service = Service(folder, limits_of(**limits), token=token)
+    try:
+        service.start()
+        with serving(service.app()) as address:
+            yield address
+    finally:
+        service.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,10 @@
 """The API: answers equal those of the model, bad requests get problems, and limits hold."""
 
-import asyncio
 import base64
 import json
-import socket
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import numpy as np
@@ -20,9 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.serve.conftest import TOKEN, running
 
 import firth
-from firth.serve import app
-from firth.serve.endpoints import ENDPOINTS, Manner
-from firth.serve.schemas import MAX_BODY, MAX_TEXTS
+from firth.serve.endpoints import BODY, EMBEDDINGS_BODY, ENDPOINTS, Work
 
 A, B = "The ship saw the harbor.", "A boat left the storm."
 
@@ -69,27 +60,6 @@ def test_answers_are_those_of_the_model(address: str, toy_folder: Path) -> None:
     run = ask(address, "/api/run")
     assert run["documents"] == 40
     assert len(run["examples"]) == 2
-
-
-def test_the_event_loop_makes_no_answer(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The most that a request may ask for is counted, and written, in the worker's thread."""
-    threads: list[str] = []
-
-    def noted(value: object) -> bytes:
-        threads.append(threading.current_thread().name)
-        return written(value)
-
-    written = app._written
-    monkeypatch.setattr(app, "_written", noted)
-    with running(toy_folder) as address:
-        body = {"input": ["a"] * MAX_TEXTS, "model": "encoder"}
-        assert len(ask(address, "/v1/embeddings", body)["data"]) == MAX_TEXTS
-        ask(address, "/api/search", {"query": "ship"})
-        assert threads, "premise"
-        assert all(name.startswith("firth-requests") for name in threads)
-        monkeypatch.setattr(app, "MAX_NUMBERS", 1)
-        code, error = problem(address, "/api/encode", {"texts": [A]})
-        assert (code, "expected 1 at most" in error["message"]) == (422, True)
 
 
 def test_embeddings_have_the_form_of_openai(address: str, toy_folder: Path) -> None:
@@ -167,7 +137,9 @@ def test_malformed_requests_are_refused(address: str) -> None:
         with pytest.raises(HTTPError) as caught:
             urlopen(Request(f"{address}/api/search", data, {"Content-Type": kind}), timeout=60)
         assert caught.value.code == status
-    assert problem(address, "/api/search", {"query": "x" * MAX_BODY})[0] == 413
+    assert problem(address, "/api/search", {"query": "x" * BODY})[0] == 413
+    long = {"input": "x" * EMBEDDINGS_BODY, "model": "encoder"}
+    assert problem(address, "/v1/embeddings", long)[0] == 413
     assert problem(address, "/api/document/nobody")[0] == 404
 
 
@@ -203,70 +175,11 @@ def test_a_token_guards_what_shows_the_run(toy_folder: Path) -> None:
         assert urlopen(address, timeout=60).status == 200
 
 
-def test_wrong_tokens_are_slow(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guesses of a client wait for one another, beyond some they are sent away; a right one is not
-    slowed."""
-    waited: list[float] = []
-    go_on = threading.Event()
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-        while not go_on.is_set():
-            await original(0.01)
-
-    original = asyncio.sleep
-    with running(toy_folder, TOKEN) as address, ThreadPoolExecutor(8) as pool:
-        monkeypatch.setattr("firth.serve.guard.asyncio", SimpleNamespace(sleep=sleep))
-        assert problem(address, "/api/run")[0] == 401
-        assert waited == [], "a missing token is no guess"
-        wrong = {"Authorization": "Bearer wrong"}
-        guesses = [pool.submit(problem, address, "/api/run", **wrong) for _ in range(8)]
-        while len(waited) < 8:
-            time.sleep(0.01)
-        assert problem(address, "/api/run", **wrong)[0] == 429
-        assert ask(address, "/api/run", None, {"Authorization": f"Bearer {TOKEN}"})
-        go_on.set()
-        assert {guess.result()[0] for guess in guesses} == {401}
-    assert waited == [0.5 * number for number in range(1, 9)]
-
-
-def test_too_many_requests_wait_no_longer(
-    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Above the limit 429 at once; a slow answer is 504, and the next request is answered."""
-    slow = threading.Event()
-
-    def wait(*_: Any) -> dict[str, Any]:
-        slow.wait(5)
-        return {}
-
-    endpoint = next(one for one in ENDPOINTS if one.path == "/api/run")
-    monkeypatch.setattr(type(endpoint), "answer", property(lambda _: wait), raising=False)
-    with running(toy_folder, requests=1, seconds=0.5) as address:
-        codes: list[int] = []
-        first = threading.Thread(target=lambda: codes.append(problem(address, "/api/run")[0]))
-        first.start()
-        time.sleep(0.2)
-        assert problem(address, "/api/run")[0] == 429
-        first.join()
-        assert codes == [504]
-        slow.set()
-
-
-def test_a_slow_sender_is_cut_off(address: str) -> None:
-    """A request that never ends gets 408 after its time, while others are answered."""
-    place = urlsplit(address)
-    with socket.create_connection((place.hostname or "", place.port or 0), timeout=30) as slow:
-        slow.sendall(b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{")
-        assert ask(address, "/health") == {"status": "ok"}
-        assert b"408" in slow.recv(1000)
-
-
 def test_the_description_covers_every_endpoint(address: str) -> None:
     """OpenAPI has each path and method; metrics count what was answered."""
     described = ask(address, "/openapi.json")
     assert ask(address, "/health") == {"status": "ok"}
-    for one in ENDPOINTS:
+    for one in ENDPOINTS.values():
         assert one.method.lower() in described["paths"][one.path.replace(":path}", "}")]
     with urlopen(f"{address}/metrics", timeout=60) as reply:
         assert 'firth_requests_total{path="/health",status="200"}' in reply.read().decode()
@@ -286,7 +199,7 @@ def test_requests_made_of_the_description_find_no_failure(address: str) -> None:
         call()
 
     described = ask(address, "/openapi.json")["paths"]
-    for one in ENDPOINTS:
+    for one in ENDPOINTS.values():
         path, method = one.path.replace(":path}", "}"), one.method
-        if one.manner is not Manner.LONG:
+        if one.work is not Work.LONG:
             check(schema[path][method], {*described[path][method.lower()]["responses"]} - {"500"})

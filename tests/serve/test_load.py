@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import socket
-import threading
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,37 +18,31 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-from tests.serve.conftest import running, serving
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.serve.conftest import running
 from tests.serve.test_api import A, B, ask, problem
 
 from firth.serve.endpoints import ENDPOINTS
-from firth.serve.schemas import MAX_TEXTS
+from firth.serve.guard import Problem, client_of
+from firth.serve.workers import Limits, Workers
 
-OTHER = "127.0.0.2"
-"""Another address of this machine, as of another client."""
 WORDS = " ".join(f"word{number}" for number in range(1_900))
 HEAVY = {"text1": WORDS, "text2": WORDS + " b"}
 """An explanation that takes many seconds."""
 ORDINARY: list[tuple[str, Any]] = [
     ("/api/search", {"query": "ship"}),
     ("/api/explain", {"text1": A, "text2": B}),
-    ("/api/encode", {"texts": [A, B]}),
+    ("/api/differences", {"text1": A, "text2": B}),
     ("/api/document/doc-1", None),
 ]
 
 
-def sent(
-    address: str, path: str, body: Any, length: int | None = None, source: str = ""
-) -> socket.socket:
+def sent(address: str, path: str, body: Any, length: int | None = None) -> socket.socket:
     """Send a request, or what it has of `length` bytes, and return the connection."""
     data = json.dumps(body).encode()
     place = urlsplit(address)
-    host = place.hostname or "", place.port or 0
-    client = socket.create_connection(host, 60, (source, 0) if source else None)
+    client = socket.create_connection((place.hostname or "", place.port or 0), 60)
     client.sendall(
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"Content-Length: {length or len(data)}\r\n\r\n".encode()
@@ -55,11 +51,11 @@ def sent(
     return client
 
 
-def measured(address: str, line: str) -> int:
+def measured(address: str, line: str) -> float:
     """Return the value of a line of the metrics; 0 where there is none."""
     with urlopen(f"{address}/metrics", timeout=60) as reply:
         lines = dict(one.rsplit(" ", 1) for one in reply.read().decode().splitlines())
-    return int(lines.get(line, 0))
+    return float(lines.get(line, 0))
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
@@ -75,200 +71,173 @@ def is_busy(address: str) -> bool:
     try:
         return not ask(address, "/api/reuse", {})
     except HTTPError as error:
-        return error.code == 429
+        return error.code == 503
 
 
-def test_heavy_work_keeps_nobody_waiting_and_ends_with_its_client(toy_folder: Path) -> None:
-    """Ordinary requests are answered while it goes on; when its client leaves, so does it."""
+def test_slow_work_keeps_nobody_waiting(toy_folder: Path) -> None:
+    """Quick requests are answered while it goes on, and a client that leaves is counted."""
     progress = "firth_requests_in_progress"
     with running(toy_folder, seconds=300.0) as address:
         client = sent(address, "/api/explain", HEAVY)
         wait_for(lambda: measured(address, progress) == 1)
         for path, body in ORDINARY:
             ask(address, path, body)
-        assert measured(address, progress) == 1, "the heavy one has not been answered"
+        assert measured(address, progress) == 1, "the slow one has not been answered"
         client.close()
         left = 'firth_requests_total{path="/api/explain",status="499"}'
         wait_for(lambda: measured(address, left) == 1)
-        assert measured(address, progress) == 0
-        long = sent(address, "/api/duplicates", {})
-        long.close()
+
+
+def test_long_work_is_one_at_a_time_and_ends_with_its_client(toy_folder: Path) -> None:
+    """Other long work is refused meanwhile; when the client leaves, there is room at once."""
+    with running(toy_folder) as address:
+        client = sent(address, "/api/duplicates", {})
+        wait_for(lambda: measured(address, "firth_requests_in_progress") == 1)
+        assert is_busy(address)
+        client.close()
         wait_for(lambda: not is_busy(address))
 
 
-def test_few_heavy_requests_wait(toy_folder: Path) -> None:
-    """Beyond the limit they are refused at once, and ordinary ones are not."""
-    with running(toy_folder, seconds=300.0, heavy=2) as address:
-        clients = [sent(address, "/api/explain", HEAVY) for _ in range(2)]
-        wait_for(lambda: measured(address, "firth_requests_in_progress") == 2)
-        code, error = problem(address, "/api/explain", HEAVY)
-        assert (code, error["code"]) == (429, "too_many_requests")
-        for path, body in ORDINARY:
-            ask(address, path, body)
-        for client in clients:
-            client.close()
-        wait_for(lambda: measured(address, "firth_requests_in_progress") == 0)
-
-
-def test_heavy_work_ends_at_its_deadline(toy_folder: Path) -> None:
-    """It is status 504."""
+def test_work_ends_at_its_deadline(toy_folder: Path) -> None:
+    """It is status 504, its process is ended, and the next request has a new one."""
     with running(toy_folder, seconds=1.0) as address:
         code, error = problem(address, "/api/explain", HEAVY)
         assert (code, error["code"]) == (504, "timeout")
+        assert measured(address, "firth_workers_ended") == 1
+        assert ask(address, "/api/similarity", {"pairs": [[A, A]]})["scores"] == [1.0]
 
 
-async def large(_: object) -> Response:
-    """Answer with more than the system's own buffers hold."""
-    return Response(bytes(24 << 20))
+def children(process: int) -> list[int]:
+    """Return the processes below a process."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(child) for child in listed]
 
 
-async def small(request: Request) -> Response:
-    """Answer when the body has arrived."""
-    return Response(await request.body() + b"small")
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+def test_killed_workers_are_replaced(toy_folder: Path) -> None:
+    """All of them are killed, while they have nothing to do and while they have: the client of
+    that moment gets 503, and the next one its answer."""
+    workers = Workers(toy_folder, Limits(waiting=4))
+    workers.start()
+
+    async def status(kill: bool) -> int:
+        endpoint, body = ENDPOINTS["search"], json.dumps({"query": "ship"}).encode()
+        if kill:
+            endpoint, body = ENDPOINTS["explain"], json.dumps(HEAVY).encode()
+        task = asyncio.ensure_future(workers.answer(endpoint, body, {}))
+        await asyncio.sleep(1.0 if kill else 0)
+        if kill:
+            killed.extend(worker for child in children(os.getpid()) for worker in children(child))
+            for worker in killed:
+                os.kill(worker, signal.SIGKILL)
+        return (await task)[0]
+
+    killed: list[int] = []
+    try:
+        assert asyncio.run(status(kill=False)) == 200
+        for worker in [each for child in children(os.getpid()) for each in children(child)]:
+            os.kill(worker, signal.SIGKILL)
+        time.sleep(0.5)
+        workers._turns = asyncio.Semaphore(1)
+        assert asyncio.run(status(kill=False)) == 200
+        workers._turns = asyncio.Semaphore(1)
+        assert asyncio.run(status(kill=True)) == 503
+        assert killed, "premise"
+        workers._turns = asyncio.Semaphore(1)
+        assert asyncio.run(status(kill=False)) == 200
+    finally:
+        workers.stop()
 
 
-APP = Starlette(routes=[Route("/large", large), Route("/small", small, methods=["GET", "POST"])])
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a process's data")
+def test_a_worker_has_bounded_memory(toy_folder: Path) -> None:
+    """More is an error, and one that has grown is replaced after its answer, which is right."""
+    workers = Workers(toy_folder, Limits(memory=256 << 20, grows=-(1 << 40)))
+    try:
+        assert len(workers._scheduled(bytes, 1 << 20).result(60)) == 1 << 20
+        with pytest.raises(MemoryError):
+            workers._scheduled(bytes, 1 << 30).result(60)
+
+        async def twice() -> list[int]:
+            body = json.dumps({"query": "ship"}).encode()
+            return [(await workers.answer(ENDPOINTS["search"], body, {}))[0] for _ in range(2)]
+
+        assert asyncio.run(twice()) == [200, 200]
+        assert workers.ended == 2
+    finally:
+        workers.stop()
 
 
-def test_a_flood_of_connections_keeps_nobody_out() -> None:
-    """A client takes half of the seats, and waits outside for more; another one comes in.
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from("abc")), max_size=60), st.integers(1, 9))
+def test_a_client_takes_half_of_the_seats(moves: list[tuple[bool, str]], waiting: int) -> None:
+    """So another one comes in, and a seat that is left is free."""
+    workers, seats = Workers(Path(), Limits(waiting=waiting)), list[tuple[str, Any]]()
+    for comes, client in moves:
+        taken = Counter(name for name, _ in seats)
+        if not comes:
+            for seat in [seat for name, seat in seats if name == client]:
+                seat.__exit__(None, None, None)
+            seats = [(name, seat) for name, seat in seats if name != client]
+            continue
+        seat = workers.seat(client)
+        is_free = len(seats) <= waiting and taken[client] < max(1, (1 + waiting) // 2)
+        with contextlib.nullcontext() if is_free else pytest.raises(Problem):
+            seat.__enter__()
+            seats.append((client, seat))
 
-    Nobody who was let in is closed for it, and a seat that is free goes to one that waits.
-    """
-    with serving(APP, connections=6) as address:
-        held = [sent(address, "/small", "", length=4, source=OTHER) for _ in range(3)]
-        last = sent(address, "/small", "", source=OTHER)
-        assert urlopen(f"{address}/small", timeout=60).read() == b"small"
-        last.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            last.recv(100)
+
+def test_a_client_is_an_address_or_a_network() -> None:
+    """Whoever has a network of IPv6 has all of its addresses."""
+    assert client_of("10.0.0.1") != client_of("10.0.0.2")
+    assert client_of("2001:db8::1") == client_of("2001:db8::ffff:1") != client_of("2001:db9::1")
+    assert client_of("") == ""
+
+
+def test_who_sends_slowly_is_cut_off(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that does not end gets 408, headers that do not are closed, and to a path that does
+    not exist none is read. Others are answered meanwhile."""
+    monkeypatch.setattr("firth.serve.guard._READ_SECONDS", 0.3)
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname or "", place.port or 0), 60) as drip:
+        drip.sendall(b"GET /health HTTP/1.1\r\nHost: 127")
+        with sent(address, "/api/search", {}, 99) as client:
+            assert ask(address, "/health") == {"status": "ok"}
+            assert client.recv(1_000).startswith(b"HTTP/1.1 408 ")
+        with sent(address, "/api/nothing", "", 1 << 40) as client:
+            assert client.recv(1_000).startswith(b"HTTP/1.1 404 ")
+        with sent(address, "/api/search", "", 1 << 40) as client:
+            assert client.recv(1_000).startswith(b"HTTP/1.1 413 ")
+        with contextlib.suppress(ConnectionResetError):
+            assert b" 200 " not in drip.recv(100)
+
+
+def test_answers_that_nobody_takes_are_given_up(
+    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client's seat is free after its time."""
+    monkeypatch.setattr("firth.serve.app._SEND_SECONDS", 0.5)
+    texts = {"texts": [f"a {number}" for number in range(2_000)]}
+    with running(toy_folder) as address:
+        held = [sent(address, "/api/encode", texts) for _ in range(4)]
+        wait_for(lambda: measured(address, "firth_requests_in_progress") == 4)
+        wait_for(lambda: measured(address, "firth_requests_in_progress") == 0)
         for client in held:
-            client.sendall(b"zz")
-            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
-        last.settimeout(60)
-        held[0].close()
-        assert last.recv(100).startswith(b"HTTP/1.1 200 ")
-        for client in [*held, last]:
             client.close()
-
-
-def test_a_full_service_accepts_nobody_until_a_seat_is_free() -> None:
-    """The next connection waits in the system's queue, and is answered then."""
-    with serving(APP, connections=1) as address:
-        held = [sent(address, "/small", "", length=4) for _ in range(2)]
-        with ThreadPoolExecutor(1) as pool:
-            last = pool.submit(lambda: urlopen(f"{address}/small", timeout=60).read())
-            time.sleep(0.3)
-            assert not last.done()
-            for client in held:
-                client.close()
-            assert last.result() == b"small"
-
-
-def test_answers_that_nobody_takes_use_bounded_memory() -> None:
-    """Beyond the limit, the client that waits longest is cut off, and others get their answers."""
-    with serving(APP, unsent=30 << 20) as address:
-        place = urlsplit(address)
-        held = [socket.create_connection((place.hostname or "", place.port or 0)) for _ in range(2)]
-        for client in held:
-            client.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert client.recv(1)
-        assert len(urlopen(f"{address}/large", timeout=60).read()) == 24 << 20
-        for client in held:
-            taken = 0
-            with contextlib.suppress(ConnectionResetError):
-                while part := client.recv(1 << 20):
-                    taken += len(part)
-            assert taken < 24 << 20
-            client.close()
+        assert ask(address, "/api/encode", {"texts": [A]})["dimensions"]
 
 
 def test_many_clients_at_once(address: str) -> None:
-    """Each gets its answer, or is sent away with 429."""
+    """Each gets its answer, or is sent away with 503 and the time to wait."""
 
-    def one(_: int) -> int:
+    def code(_: int) -> int:
         try:
             ask(address, "/api/search", {"query": "ship", "top": 3})
         except HTTPError as error:
+            assert error.headers["retry-after"]
             return error.code
         return 200
 
     with ThreadPoolExecutor(200) as pool:
-        codes = Counter(pool.map(one, range(200)))
-    assert codes[200] + codes[429] == 200
-    assert codes[200] >= 32
-
-
-LEGAL: dict[str, Any] = {
-    "/v1/embeddings": {"input": ["a b"] * MAX_TEXTS, "model": "encoder"},
-    "/api/encode": {"texts": [WORDS] * 200},
-    "/api/search": {"query": WORDS, "top": 1_000},
-    "/api/similarity": {"pairs": [[A, B]] * 1_000},
-    "/api/explain": HEAVY,
-    "/api/differences": {"text1": WORDS[:3_000], "text2": WORDS[3_000:6_000]},
-    "/api/documents/compare": {"first": {"text": WORDS * 20}, "second": {"text": WORDS * 20}},
-    "/api/duplicates": {},
-}
-"""The largest requests that are allowed."""
-
-
-@pytest.mark.parametrize("path", LEGAL)
-def test_health_is_told_during_every_legal_request(path: str, toy_folder: Path) -> None:
-    """The event loop never works for longer than 0.2 s of processor time at a stretch.
-
-    Processor time of its thread is measured, and not the clock: other work on this machine, and
-    other threads of the service, take none of it.
-    """
-    stretches: list[float] = []
-    handle = asyncio.Handle._run
-
-    def timed(self: asyncio.Handle) -> None:
-        began = time.thread_time()
-        handle(self)
-        stretches.append(time.thread_time() - began)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncio.Handle, "_run", timed)
-        with running(toy_folder, seconds=300.0) as address, ThreadPoolExecutor(1) as pool:
-            client = sent(address, path, LEGAL[path])
-            answer = pool.submit(client.recv, 1)
-            for _ in range(20):
-                assert ask(address, "/health") == {"status": "ok"}
-                if answer.done():
-                    break
-            client.close()
-    assert len(stretches) > 10, "premise"
-    assert max(stretches) < 0.2
-
-
-def test_a_client_of_many_requests_waits_for_its_own(
-    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Next to sixty that wait, another client's request is the next; and beyond the limit the
-    first client's last is sent away."""
-    go_on, order = threading.Event(), list[str]()
-
-    def slow(_: Any, request: Any) -> dict[str, Any]:
-        order.append(request.text1)
-        go_on.wait(60)
-        return {}
-
-    endpoint = next(one for one in ENDPOINTS if one.path == "/api/differences")
-    monkeypatch.setattr(type(endpoint), "answer", property(lambda _: slow), raising=False)
-    with running(toy_folder, requests=8, seconds=300.0) as address:
-
-        def send(text: str, source: str) -> socket.socket:
-            return sent(address, "/api/differences", {"text1": text, "text2": "b"}, source=source)
-
-        greedy = [send("first", OTHER)]
-        wait_for(lambda: order == ["first"])
-        greedy += [send(f"greedy {number}", OTHER) for number in range(7)]
-        wait_for(lambda: measured(address, "firth_requests_in_progress") == 8)
-        another = send("another", "127.0.0.1")
-        assert greedy[-1].recv(100).startswith(b"HTTP/1.1 429 ")
-        go_on.set()
-        for client in [another, *greedy[:-1]]:
-            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
-            client.close()
-    assert order[:2] == ["first", "another"]
-    assert len(order) == 8
+        codes = Counter(pool.map(code, range(200)))
+    assert codes[200] + codes[503] == 200
+    assert codes[200] >= 64

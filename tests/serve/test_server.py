@@ -1,31 +1,19 @@
 """`firth serve`: the command, tokens, and addresses."""
 
-import logging
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
-from tests.serve.conftest import running
 
 from firth.run.errors import InputError
-from firth.serve.server import (
-    TOKEN_VARIABLE,
-    Sparing,
-    has_other_users,
-    kind_of_host,
-    listen,
-    read_token,
-    serve,
-)
+from firth.serve.server import TOKEN_VARIABLE, has_other_users, kind_of_host, read_token, serve
 
 
 def test_the_command_serves_until_it_is_stopped(toy_folder: Path) -> None:
@@ -63,7 +51,7 @@ def test_other_machines_need_a_token(toy_folder: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     with pytest.raises(InputError, match="--no-auth"):
         serve(toy_folder, host="0.0.0.0")
-    with listen("127.0.0.1", 0) as taken, pytest.raises(InputError, match="port"):
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="port"):
         serve(toy_folder, port=taken.getsockname()[1])
 
 
@@ -78,6 +66,7 @@ def test_a_token_is_made_where_others_use_the_machine(
 
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     monkeypatch.setattr("firth.serve.server.run_server", ready)
+    monkeypatch.setattr("firth.serve.app.Service.start", lambda _: None)
     monkeypatch.setattr("firth.serve.server.say", said.append)
     for others, auth in ((True, True), (False, True), (True, False)):
         monkeypatch.setattr("firth.serve.server.has_other_users", lambda others=others: others)
@@ -101,32 +90,6 @@ def test_other_users_are_people_who_can_log_in(monkeypatch: pytest.MonkeyPatch) 
     ):
         monkeypatch.setattr(pwd, "getpwall", lambda others=others: [mine, *others])
         assert has_other_users() == expected
-
-
-def test_one_message_passes_a_minute() -> None:
-    """The next one says how many were left out; errors always pass."""
-    sparing = Sparing(seconds=0.2)
-
-    def shown(level: int) -> str:
-        record = logging.LogRecord("x", level, "", 0, "bad request", None, None)
-        return record.getMessage() if sparing.filter(record) else ""
-
-    assert shown(logging.WARNING) == "bad request"
-    assert [shown(logging.WARNING) for _ in range(3)] == [""] * 3
-    assert shown(logging.ERROR)
-    time.sleep(0.3)
-    assert shown(logging.WARNING) == "bad request 3 like it were not shown."
-
-
-def test_bad_requests_write_one_line(toy_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """However many of them a client sends."""
-    with running(toy_folder) as address:
-        place = urlsplit(address)
-        for _ in range(5):
-            with socket.create_connection((place.hostname or "", place.port or 0)) as client:
-                client.sendall(b"nonsense\r\n\r\n")
-                assert b"400" in client.recv(1_000)
-    assert capfd.readouterr().err.count("Invalid HTTP request") <= 1
 
 
 def test_kinds_of_hosts() -> None:

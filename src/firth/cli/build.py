@@ -154,13 +154,25 @@ def serve(
             help="Name under which clients reach the service. Repeatable.",
         ),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes for quick answers, and for slow ones.")
+    ] = 1,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="Time until an answer; then its process is killed.")
+    ] = 5.0,
     quiet: Quiet = False,
 ) -> None:
     """Serve a run: the web app, an HTTP API, and OpenAI's embeddings endpoint."""
     from firth.serve.server import serve as run_server
 
     run_server(
-        run_folder(run), host=host, port=port, auth=not no_auth, allowed=tuple(allowed_host or ())
+        run_folder(run),
+        host=host,
+        port=port,
+        auth=not no_auth,
+        allowed=tuple(allowed_host or ()),
+        workers=workers,
+        seconds=seconds,
     )
 
 

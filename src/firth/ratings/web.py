@@ -15,8 +15,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from firth.ratings.store import LONGEST_NAME, PAGES, NotAskedError, Store, UnusableAnswerError
-from firth.serve.guard import Guard
-from firth.serve.server import make_server, run_server
+from firth.serve.guard import Guard, read_body
+from firth.serve.server import run_server
 
 COOKIE = "annotator"
 MAX_BYTES = 1 << 16
@@ -50,7 +50,7 @@ class Pages:
                 Route("/pause", self.pause, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=PAGES)),
             ],
-            middleware=[Middleware(Guard, max_bytes=MAX_BYTES)],
+            middleware=[Middleware(Guard)],
         )
 
     def welcome(self, request: Request) -> Response:
@@ -135,10 +135,10 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
 
     `ready` is called with the address as soon as connections are accepted.
     """
-    run_server(make_server(Pages(store).app()), ready, port=port)
+    run_server(Pages(store).app(), ready, port=port)
 
 
 async def _form(request: Request) -> dict[str, str]:
     """Return the fields of a form, the first of each name; bytes that are not UTF-8 replaced."""
-    text = (await request.body()).decode("utf-8", "replace")
+    text = (await read_body(request, MAX_BYTES)).decode("utf-8", "replace")
     return {name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()}

@@ -24,21 +24,20 @@ def command_of(module: str, function: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", program, *map(str, arguments)]
 
 
-def limit(memory: int, seconds: int) -> None:
+def limit(memory: int, seconds: int | None = None) -> None:
     """Let what follows in this process use so much more than was used until here.
 
     Args:
         memory: Bytes of data, mapped ones included, where the system counts them (Linux).
-        seconds: Processor time; after it the system ends the process (SIGXCPU).
+        seconds: Processor time; after it the system ends the process (SIGXCPU). By default any.
     """
     try:
         import resource
     except ImportError:  # Windows has none.
         return
-    limits = {
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: math.ceil(time.process_time()) + seconds,
-    }
+    limits = {resource.RLIMIT_CORE: 0}
+    if seconds is not None:
+        limits[resource.RLIMIT_CPU] = math.ceil(time.process_time()) + seconds
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text().split()[5])
         limits[resource.RLIMIT_DATA] = pages * resource.getpagesize() + memory

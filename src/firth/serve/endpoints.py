@@ -1,13 +1,15 @@
-"""The endpoints of the API: a line each, and the function that answers."""
+"""The endpoints of the API: functions that answer, whose parameters are the fields of a request."""
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Any
+from inspect import signature
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
 from firth.corpus.document import Document
 from firth.model import Model
@@ -22,28 +24,68 @@ from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
 from firth.plain import match as match_lists
 from firth.scorer.explanation import article
-from firth.serve import schemas
-from firth.serve.worker import Problem
+from firth.serve.guard import Problem
 from firth.text.differences import differences as find_differences
 from firth.text.types import CosineScorer, Singles, TextPair
 from firth.text.words import words
 
 Plain = dict[str, Any]
+Answer = TypeVar("Answer", bound=Callable[..., Plain])
 ENCODER = "encoder"
 """Name of the run's encoder for OpenAI's clients."""
+BODY, EMBEDDINGS_BODY, LISTS_BODY = 1 << 16, 1 << 20, 4 << 20
+"""Bytes of a body: of most requests, of texts to encode, and of two lists."""
+MAX_CHARACTERS = 20_000
+"""Of a text."""
+MAX_TEXTS = 2_048
+"""Texts that one request encodes; OpenAI's limit."""
+MAX_NUMBERS = 1_600_000
+"""Texts times dimensions of an answer."""
+MAX_WORD_PAIRS = 4_000_000
+"""Words of the first text times words of the second, of one request that compares words."""
+MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 1_000, 50
 
 
-class Manner(Enum):
-    """How a request is answered."""
+def _integer(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
-    IN_TURN = auto()
-    """By the thread that uses the models, or, where it costs much, by another process."""
-    BATCHED = auto()
-    """Its texts are encoded together with those of other requests."""
-    AT_ONCE = auto()
-    """Without waiting."""
+
+Whole = Annotated[int, BeforeValidator(_integer)]
+"""An integer of JSON, which may be written 10.0."""
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=r"\S")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Filter = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1_000),
+    Field(description="Filter: date >= 2020 and author = 'Ann'"),
+]
+Top = Annotated[Whole, Field(ge=1, le=MAX_RESULTS)]
+Unit = Literal["sentence", "document"]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS, fail_fast=True)]
+Pair = Annotated[list[Text], Field(min_length=2, max_length=2, fail_fast=True)]
+Pairs = Annotated[list[Pair], Field(min_length=1, max_length=MAX_PAIRS, fail_fast=True)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+_FIELDS = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class GivenText(BaseModel):
+    """A text that is no document of the run."""
+
+    model_config = _FIELDS
+    text: Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+
+
+class Work(Enum):
+    """Who answers a request."""
+
+    QUICK = auto()
+    """A process for quick answers; where the body is long, that for slow ones."""
+    SLOW = auto()
+    """A process for slow answers."""
     LONG = auto()
-    """By another process, as lines of JSON: progress, then the result."""
+    """A process of its own, as lines of JSON: progress, then the result."""
+    NONE = auto()
+    """The server, without a process: the answer depends on nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,115 +93,51 @@ class Endpoint:
     """An endpoint.
 
     GET has parameters in the address, of which `{id:path}` may contain slashes, and POST a JSON
-    body. `answer` makes the answer from the model (or, if batched, from vectors) and the request.
+    body of `most` bytes. `answer` makes the answer from the model and the fields of `request`.
     """
 
     method: str
     path: str
-    summary: str
-    request: type[schemas.Request]
-    answer: Callable[[Any, Any], Plain]
-    manner: Manner = Manner.IN_TURN
+    request: type[BaseModel]
+    answer: Callable[..., Plain]
+    work: Work
+    most: int
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (self.answer.__doc__ or "").strip().partition("\n")[0]
 
 
-def similarity(model: Model, request: schemas.SimilarityRequest) -> Plain:
-    """Score pairs."""
-    pairs: list[TextPair] = [(one, two) for one, two in request.pairs]
-    _bound(pairs)
-    if request.model == "scorer":
-        scores = model.scorer.similarities(pairs)
-    else:
-        scores = CosineScorer(ENCODER, model.encoder.encode).similarities(pairs)
-    return {"scores": scores.tolist()}
+ENDPOINTS: dict[str, Endpoint] = {}
+"""Name of a function → its endpoint."""
 
 
-def explain(model: Model, request: schemas.ExplainRequest) -> Plain:
-    """Explain a score, as values and as HTML for the style sheet of the web app."""
-    _bound([(request.text1, request.text2)])
-    explanation = model.explain(request.text1, request.text2).top(request.top)
-    return {**explanation.as_dict(), "html": article(explanation)}
+def _endpoint(
+    method: str, path: str, work: Work = Work.QUICK, most: int = BODY
+) -> Callable[[Answer], Answer]:
+    """Register a function as an endpoint; its parameters after the model are the request's."""
+
+    def register(function: Answer) -> Answer:
+        _, *parameters = signature(function).parameters.values()
+        fields: dict[str, Any] = {
+            one.name: (one.annotation, ... if one.default is one.empty else one.default)
+            for one in parameters
+        }
+        name = function.__name__
+        request = create_model(name, __config__=_FIELDS, **fields)
+        ENDPOINTS[name] = Endpoint(
+            method=method, path=path, request=request, answer=function, work=work, most=most
+        )
+        return function
+
+    return register
 
 
-def search(model: Model, request: schemas.SearchRequest) -> Plain:
-    """Search sentences or documents."""
-    hits = model.search(
-        request.query, top=request.top, mode=request.mode, unit=request.unit, where=request.where
-    )
-    return {"query": request.query, **hits.as_dict()}
-
-
-def duplicates(model: Model, request: schemas.DuplicatesRequest) -> Plain:
-    """Find groups of equal, nearly equal and similar texts."""
-    result = model.duplicates(request.threshold, unit=request.unit, where=request.where)
-    return result.as_dict(request.top)
-
-
-def reuse(model: Model, request: schemas.ReuseRequest) -> Plain:
-    """Find documents that share passages."""
-    return model.duplicates(unit="passage", where=request.where).as_dict(request.top)
-
-
-def compare(model: Model, request: schemas.CompareRequest) -> Plain:
-    """Align the sentences of two documents."""
-    sides: list[str | Document] = []
-    for given in (request.first, request.second):
-        if isinstance(given, str):
-            model.ask(partial(_document, id=given))  # It is never taken for a file.
-            sides.append(given)
-        else:
-            sides.append(Document(id="text", text=given.text))
-    return model.compare_documents(sides[0], sides[1]).as_dict()
-
-
-def documents(model: Model, request: schemas.DocumentsRequest) -> Plain:
-    """List documents, a page at a time."""
-    return model.ask(lambda opened: _page(opened, request))
-
-
-def _page(opened: Opened, request: schemas.DocumentsRequest) -> Plain:
-    names, corpus, wanted = opened.kept(_names), opened.corpus, request.query.casefold()
-    chosen: Sequence[int] = range(len(names))
-    if wanted:
-        chosen = [number for number, name in enumerate(names) if wanted in name]
-    page = chosen[(request.page - 1) * schemas.PAGE : request.page * schemas.PAGE]
-    shown = [(corpus.document(number), number) for number in page]
-    sizes = np.diff(corpus.document_bounds)[corpus.owners]
-    return {
-        "total": len(chosen),
-        "page": request.page,
-        "pages": -(-len(chosen) // schemas.PAGE),
-        "documents": [
-            {"id": known.id, "title": known.title, "date": known.date, "sentences": int(sizes[n])}
-            for known, n in shown
-        ],
-    }
-
-
-def document(model: Model, request: schemas.DocumentRequest) -> Plain:
-    """Return a document with its sentences."""
-    return model.ask(lambda opened: _whole(opened, request.id))
-
-
-def _whole(opened: Opened, id: str) -> Plain:
-    corpus, number = opened.corpus, _document(opened, id)
-    equal = corpus.documents_with_text(number)
-    known = next((each for each in equal if each.id == id), equal[0])
-    start, end = corpus.document_bounds[number : number + 2].tolist()
-    return {
-        "id": id,
-        "title": known.title,
-        "source": known.source,
-        "line": known.line,
-        "date": known.date,
-        "fields": {name: list(values) for name, values in known.fields.items()},
-        "also": [other.id for other in equal if other is not known],
-        "sentences": corpus.texts(np.arange(start, end)),
-    }
-
-
-def describe_run(model: Model, _: schemas.RunRequest) -> Plain:
+@_endpoint("GET", "/api/run")
+def describe_run(served: Model, /) -> Plain:
     """Describe the run: counts, stages, and example sentences."""
-    return model.ask(lambda opened: opened.kept(_description))
+    return served.ask(lambda opened: opened.kept(_description))
 
 
 def _description(opened: Opened) -> Plain:
@@ -170,24 +148,90 @@ def _description(opened: Opened) -> Plain:
     }
 
 
-def differences(_: Model, request: schemas.DifferencesRequest) -> Plain:
+@_endpoint("POST", "/api/similarity", Work.SLOW)
+def similarity(
+    served: Model, /, pairs: Pairs, model: Literal["scorer", "encoder"] = "scorer"
+) -> Plain:
+    """Score pairs of texts."""
+    compared: list[TextPair] = [(a, b) for a, b in pairs]
+    _bound(compared)
+    if model == "scorer":
+        scores = served.scorer.similarities(compared)
+    else:
+        scores = CosineScorer(ENCODER, served.encoder.encode).similarities(compared)
+    return {"scores": scores.tolist()}
+
+
+@_endpoint("POST", "/api/explain")
+def explain(
+    served: Model, /, text1: Text, text2: Text, top: Annotated[Whole, Field(ge=1, le=100)] = 5
+) -> Plain:
+    """Explain a score, as values and as HTML for the style sheet of the web app."""
+    _bound([(text1, text2)])
+    explanation = served.explain(text1, text2).top(top)
+    return {**explanation.as_dict(), "html": article(explanation)}
+
+
+@_endpoint("POST", "/api/differences")
+def differences(
+    _: Model, /, text1: Text, text2: Text,
+    language: Annotated[str, Field(max_length=8)] | None = None,
+) -> Plain:  # fmt: skip
     """Return what two texts differ in, each with its places in both."""
-    return find_differences(request.text1, request.text2, request.language).as_dict()
+    return find_differences(text1, text2, language).as_dict()
 
 
-def match(model: Model, request: schemas.MatchRequest) -> Plain:
+@_endpoint("POST", "/api/search")
+def search(
+    served: Model,
+    /,
+    query: Text,
+    top: Top = 10,
+    mode: Literal["hybrid", "dense", "lexical"] = "hybrid",
+    unit: Unit = "sentence",
+    where: Filter | None = None,
+) -> Plain:
+    """Search sentences or documents."""
+    hits = served.search(query, top=top, mode=mode, unit=unit, where=where)
+    return {"query": query, **hits.as_dict()}
+
+
+@_endpoint("POST", "/api/match", Work.LONG, LISTS_BODY)
+def match(
+    served: Model, /, left: Texts, right: Texts | None = None, false_match_rate: Share = 0.01
+) -> Plain:
     """Return what matches each text of a list in another one, by the encoder of the search."""
-    index = model.ask(lambda opened: opened.search.index)
-    rate, language = request.false_match_rate, index.corpus.language
+    index = served.ask(lambda opened: opened.search.index)
+    rate, language = false_match_rate, index.corpus.language
     matches = match_lists(
-        request.left, request.right, encoder=index.encoder, false_match_rate=rate, language=language
+        left, right, encoder=index.encoder, false_match_rate=rate, language=language
     )
     return {**matches.as_dict(), "summary": matches.summary()}
 
 
-def check(model: Model, _: schemas.Nothing) -> Plain:
+@_endpoint("POST", "/api/duplicates", Work.LONG)
+def duplicates(
+    served: Model,
+    /,
+    unit: Unit = "sentence",
+    threshold: Share | None = None,
+    where: Filter | None = None,
+    top: Top = 50,
+) -> Plain:
+    """Find groups of equal, nearly equal and similar texts."""
+    return served.duplicates(threshold, unit=unit, where=where).as_dict(top)
+
+
+@_endpoint("POST", "/api/reuse", Work.LONG)
+def reuse(served: Model, /, where: Filter | None = None, top: Top = 50) -> Plain:
+    """Find documents that share passages."""
+    return served.duplicates(unit="passage", where=where).as_dict(top)
+
+
+@_endpoint("POST", "/api/check", Work.LONG)
+def check(served: Model, /) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
-    return model.ask(lambda opened: opened.kept(_comparison))
+    return served.ask(lambda opened: opened.kept(_comparison))
 
 
 def _comparison(opened: Opened) -> Plain:
@@ -196,169 +240,138 @@ def _comparison(opened: Opened) -> Plain:
     return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 
-def encode(vectors: Singles, _: schemas.EncodeRequest) -> Plain:
-    """Return unit vectors; zeros where nothing is known of a text."""
+@_endpoint("POST", "/api/documents/compare", Work.SLOW, EMBEDDINGS_BODY)
+def compare(served: Model, /, first: Name | GivenText, second: Name | GivenText) -> Plain:
+    """Align the sentences of two documents: ids of the run, or texts."""
+    sides: list[str | Document] = []
+    for side in (first, second):
+        if isinstance(side, str):
+            served.ask(partial(_document, id=side))  # It is never taken for a file.
+            sides.append(side)
+        else:
+            sides.append(Document(id="text", text=side.text))
+    return served.compare_documents(sides[0], sides[1]).as_dict()
+
+
+@_endpoint("GET", "/api/documents")
+def documents(
+    served: Model,
+    /,
+    query: Annotated[
+        str, StringConstraints(max_length=300), Field(description="Part of an id or title.")
+    ] = "",
+    page: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1,
+) -> Plain:
+    """List documents, a page at a time."""
+    return served.ask(lambda opened: _page(opened, query.casefold(), page))
+
+
+def _page(opened: Opened, query: str, page: int) -> Plain:
+    names, corpus = opened.kept(_names), opened.corpus
+    numbers: Sequence[int] = range(len(names))
+    if query:
+        numbers = [number for number, name in enumerate(names) if query in name]
+    listed = [
+        (corpus.document(number), number) for number in numbers[(page - 1) * PAGE : page * PAGE]
+    ]
+    sizes = np.diff(corpus.document_bounds)[corpus.owners]
+    return {
+        "total": len(numbers),
+        "page": page,
+        "pages": -(-len(numbers) // PAGE),
+        "documents": [
+            {"id": item.id, "title": item.title, "date": item.date, "sentences": int(sizes[n])}
+            for item, n in listed
+        ],
+    }
+
+
+@_endpoint("GET", "/api/document/{id:path}")
+def document(served: Model, /, id: Name) -> Plain:
+    """Return a document with its sentences."""
+    return served.ask(lambda opened: _contents(opened, id))
+
+
+def _contents(opened: Opened, id: str) -> Plain:
+    corpus, number = opened.corpus, _document(opened, id)
+    equal = corpus.documents_with_text(number)
+    record = next((copy for copy in equal if copy.id == id), equal[0])
+    start, end = corpus.document_bounds[number : number + 2].tolist()
+    return {
+        "id": id,
+        "title": record.title,
+        "source": record.source,
+        "line": record.line,
+        "date": record.date,
+        "fields": {name: list(values) for name, values in record.fields.items()},
+        "also": [copy.id for copy in equal if copy is not record],
+        "sentences": corpus.texts(np.arange(start, end)),
+    }
+
+
+@_endpoint("POST", "/api/encode", Work.SLOW, EMBEDDINGS_BODY)
+def encode(served: Model, /, texts: Texts) -> Plain:
+    """Return unit vectors of texts; zeros where nothing is known of a text."""
+    vectors = _vectors(served, texts)
     return {"vectors": _numbers(vectors), "dimensions": vectors.shape[1]}
 
 
-def embeddings(vectors: Singles, request: schemas.EmbeddingsRequest) -> Plain:
+@_endpoint("POST", "/v1/embeddings", Work.SLOW, EMBEDDINGS_BODY)
+def embeddings(
+    served: Model,
+    /,
+    input: Annotated[Text | Texts, Field(union_mode="left_to_right")],
+    model: Name,
+    dimensions: Annotated[Whole, Field(ge=1, le=100_000)] | None = None,
+    encoding_format: Literal["float", "base64"] = "float",
+    user: Annotated[str, StringConstraints(max_length=1_000)] | None = None,
+) -> Plain:
     """Return unit vectors in the form of OpenAI's embeddings endpoint."""
-    if request.model != ENCODER:
-        message = f"There is no model {request.model!r:.100}; expected {ENCODER!r}."
+    if model != ENCODER:
+        message = f"There is no model {model!r:.100}; expected {ENCODER!r}."
         raise Problem(404, "not_found", message)
-    if request.dimensions is not None:
-        if request.dimensions > vectors.shape[1]:
-            message = f"dimensions is {request.dimensions}; expected {vectors.shape[1]} at most."
+    texts = [input] if isinstance(input, str) else input
+    vectors = _vectors(served, texts)
+    if dimensions is not None:
+        if dimensions > vectors.shape[1]:
+            message = f"dimensions is {dimensions}; expected {vectors.shape[1]} at most."
             raise Problem(422, "invalid", message)
-        cut = vectors[:, : request.dimensions]
+        cut = vectors[:, :dimensions]
         vectors = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), 1e-12)
     rows: list[Any] = _numbers(vectors)
-    if request.encoding_format == "base64":
+    if encoding_format == "base64":
         rows = [b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
-    count = sum(len(words(text)) for text in request.texts)
+    count = sum(len(words(text)) for text in texts)
     return {
         "object": "list",
         "data": [
             {"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)
         ],
-        "model": request.model,
+        "model": model,
         "usage": {"prompt_tokens": count, "total_tokens": count},
     }
 
 
-def models(_: Model, __: schemas.Nothing) -> Plain:
+@_endpoint("GET", "/v1/models", Work.NONE)
+def models(_: None, /) -> Plain:
     """List the models that give embeddings."""
-    one = {"id": ENCODER, "object": "model", "created": 0, "owned_by": "firth"}
-    return {"object": "list", "data": [one]}
+    listed = {"id": ENCODER, "object": "model", "created": 0, "owned_by": "firth"}
+    return {"object": "list", "data": [listed]}
 
 
-def health(_: Model, __: schemas.Nothing) -> Plain:
+@_endpoint("GET", "/health", Work.NONE)
+def health(_: None, /) -> Plain:
     """Answer that the service runs."""
     return {"status": "ok"}
 
 
-ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/api/run",
-        summary="Counts and stages of the run",
-        request=schemas.RunRequest,
-        answer=describe_run,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/similarity",
-        summary="Scores of pairs of texts",
-        request=schemas.SimilarityRequest,
-        answer=similarity,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/explain",
-        summary="The evidence behind a score",
-        request=schemas.ExplainRequest,
-        answer=explain,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/differences",
-        summary="What two texts differ in that matters",
-        request=schemas.DifferencesRequest,
-        answer=differences,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/match",
-        summary="What matches each text of a list in another one",
-        request=schemas.MatchRequest,
-        answer=match,
-        manner=Manner.LONG,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/search",
-        summary="Sentences or documents that answer a query",
-        request=schemas.SearchRequest,
-        answer=search,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/duplicates",
-        summary="Groups of equal, nearly equal and similar texts",
-        request=schemas.DuplicatesRequest,
-        answer=duplicates,
-        manner=Manner.LONG,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/reuse",
-        summary="Documents that share passages",
-        request=schemas.ReuseRequest,
-        answer=reuse,
-        manner=Manner.LONG,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/check",
-        summary="Scorer and encoder next to n-grams on held-out documents",
-        request=schemas.Nothing,
-        answer=check,
-        manner=Manner.LONG,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/documents/compare",
-        summary="Two documents, sentence by sentence",
-        request=schemas.CompareRequest,
-        answer=compare,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/documents",
-        summary="A page of the documents",
-        request=schemas.DocumentsRequest,
-        answer=documents,
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/document/{id:path}",
-        summary="A document",
-        request=schemas.DocumentRequest,
-        answer=document,
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/encode",
-        summary="Unit vectors of texts",
-        request=schemas.EncodeRequest,
-        answer=encode,
-        manner=Manner.BATCHED,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/embeddings",
-        summary="Unit vectors in OpenAI's form",
-        request=schemas.EmbeddingsRequest,
-        answer=embeddings,
-        manner=Manner.BATCHED,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/models",
-        summary="The models that give embeddings",
-        request=schemas.Nothing,
-        answer=models,
-        manner=Manner.AT_ONCE,
-    ),
-    Endpoint(
-        method="GET",
-        path="/health",
-        summary="Whether the service runs",
-        request=schemas.Nothing,
-        answer=health,
-        manner=Manner.AT_ONCE,
-    ),
-)
+def _vectors(served: Model, texts: list[str]) -> Singles:
+    encoder = served.encoder
+    numbers = len(texts) * encoder.dimensions
+    if numbers > MAX_NUMBERS:
+        message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
+        raise Problem(422, "invalid", message, "Send fewer texts at a time.")
+    return encoder.encode(texts)
 
 
 def _names(opened: Opened) -> list[str]:
@@ -372,8 +385,8 @@ def _names(opened: Opened) -> list[str]:
 
 def _numbers(vectors: Singles) -> list[list[float]]:
     """Return plain numbers; eight decimals distinguish all float32 below 1."""
-    # A row at a time: other threads wait while one call makes all of them.
-    return [row.astype(np.float64).round(8).tolist() for row in vectors]
+    rows: list[list[float]] = vectors.astype(np.float64).round(8).tolist()
+    return rows
 
 
 def _document(opened: Opened, id: str) -> int:
@@ -386,12 +399,12 @@ def _document(opened: Opened, id: str) -> int:
 
 
 def _bound(pairs: list[TextPair]) -> None:
-    """Refuse pairs whose alignment of words would keep the models busy for long."""
-    cost = sum(len(words(one)) * len(words(two)) for one, two in pairs)
-    if cost > schemas.MAX_WORD_PAIRS:
+    """Refuse pairs whose alignment of words would take long."""
+    cost = sum(len(words(a)) * len(words(b)) for a, b in pairs)
+    if cost > MAX_WORD_PAIRS:
         raise Problem(
             422,
             "too_long",
-            f"The texts have {cost:,} pairs of words; expected {schemas.MAX_WORD_PAIRS:,} at most.",
+            f"The texts have {cost:,} pairs of words; expected {MAX_WORD_PAIRS:,} at most.",
             "Send shorter texts, or compare documents.",
         )
