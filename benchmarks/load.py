@@ -101,7 +101,7 @@ def words(rng: random.Random, characters: int) -> str:
 
 def runs(rng: random.Random, characters: int) -> str:
     """Return a few characters, repeated."""
-    return ("".join(rng.choices("_-.'’\"/:%$€ 0a'\t́", k=rng.randint(1, 3))) * characters)[
+    return ("".join(rng.choices("_-.'\"/:%$€ 0aé\t", k=rng.randint(1, 3))) * characters)[
         :characters
     ]
 

@@ -233,8 +233,7 @@ def test_many_clients_at_once(address: str) -> None:
         try:
             ask(address, "/api/search", {"query": "ship", "top": 3})
         except HTTPError as error:
-            assert error.headers["retry-after"]
-            return error.code
+            return error.code if error.headers["retry-after"] else 0
         return 200
 
     with ThreadPoolExecutor(200) as pool:

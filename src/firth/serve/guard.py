@@ -98,10 +98,10 @@ class Guard:
         # A link to the web app may be followed from anywhere.
         if (is_private or scope["method"] not in _SAFE) and _is_foreign(headers, host):
             raise Problem(403, "foreign", "Pages of other sites may not use this service.")
-        if self._token is not None and is_private:
-            if not hmac.compare_digest(headers.get("authorization", "").encode(), self._token):
-                message = "The token is missing or wrong."
-                raise Problem(401, "no_token", message, "Send Authorization: Bearer TOKEN.")
+        authorization = headers.get("authorization", "").encode()
+        if is_private and self._token and not hmac.compare_digest(authorization, self._token):
+            message = "The token is missing or wrong."
+            raise Problem(401, "no_token", message, "Send Authorization: Bearer TOKEN.")
 
 
 def _is_foreign(headers: Headers, host: str) -> bool:

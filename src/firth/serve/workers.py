@@ -8,7 +8,6 @@ import signal
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_all_start_methods, get_context
@@ -172,7 +171,7 @@ class Workers:
             complain(log)
         return status, content, log
 
-    def _scheduled(self, function: Any, *arguments: Any) -> "Future[Any]":
+    def _scheduled(self, function: Any, *arguments: Any) -> Any:
         seconds = self.limits.seconds
         try:
             return self._pool.schedule(function, arguments, timeout=seconds)
