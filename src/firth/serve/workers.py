@@ -62,7 +62,7 @@ class Limits:
     waiting: int = 127
     seconds: float = 5.0
     memory: int = 2 << 30
-    grows: int = 48 << 20
+    grows: int = 64 << 20
     niceness: int = 0
     is_kept: bool = True
 
