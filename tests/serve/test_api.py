@@ -93,10 +93,13 @@ def test_lists_are_matched(address: str) -> None:
         assert problem(address, "/api/match", wrong)[0] == 422
 
 
-@pytest.mark.parametrize("path", ["/api/duplicates", "/api/reuse", "/api/check"])
-def test_long_work_ends_with_its_result(path: str, address: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/api/duplicates", {}), ("/api/duplicates", {"unit": "passage"}), ("/api/check", {})],
+)
+def test_long_work_ends_with_its_result(path: str, body: Any, address: str) -> None:
     """Lines are progress, and at last the result."""
-    *progress, last = ask(address, path, {})
+    *progress, last = ask(address, path, body)
     assert "result" in last
     assert all(set(line) == {"progress"} for line in progress)
 

@@ -69,7 +69,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
 def is_busy(address: str) -> bool:
     """Return whether long work goes on, so that other long work is refused."""
     try:
-        return not ask(address, "/api/reuse", {})
+        return not ask(address, "/api/check", {})
     except HTTPError as error:
         return error.code == 503
 

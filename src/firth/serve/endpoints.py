@@ -213,19 +213,13 @@ def match(
 def duplicates(
     served: Model,
     /,
-    unit: Unit = "sentence",
+    unit: Literal["sentence", "document", "passage"] = "sentence",
     threshold: Share | None = None,
     where: Filter | None = None,
     top: Top = 50,
 ) -> Plain:
-    """Find groups of equal, nearly equal and similar texts."""
+    """Find groups of equal and similar texts, or documents that share passages."""
     return served.duplicates(threshold, unit=unit, where=where).as_dict(top)
-
-
-@_endpoint("POST", "/api/reuse", Work.LONG)
-def reuse(served: Model, /, where: Filter | None = None, top: Top = 50) -> Plain:
-    """Find documents that share passages."""
-    return served.duplicates(unit="passage", where=where).as_dict(top)
 
 
 @_endpoint("POST", "/api/check", Work.LONG)
