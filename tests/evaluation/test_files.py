@@ -7,11 +7,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.evaluation.files import NLI, Content, read_pair_file, read_table
+from firth.corpus.files import read_table
+from firth.evaluation.files import NLI, Content, read_pair_file
 from firth.run.errors import InputError
 
 SCORED = [
@@ -24,7 +27,11 @@ def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     header, kind = list(rows[0]), path.name.split(".")[1]
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "wt", encoding="utf-8", newline="") as file:
-        if kind == "jsonl":
+        if kind == "parquet":
+            pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+        elif kind == "json":
+            json.dump(list(rows), file)
+        elif kind == "jsonl":
             file.writelines(json.dumps(row) + "\n" for row in rows)
         elif kind == "csv":
             csv.writer(file).writerows([header, *(row.values() for row in rows)])
@@ -34,7 +41,9 @@ def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a.csv", "a.csv.gz", "a.tsv.gz", "a.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["a.tsv", "a.txt", "a.csv", "a.csv.gz", "a.tsv.gz", "a.jsonl", "a.json", "a.parquet"]
+)
 def test_every_format_is_the_same_file(tmp_path: Path, name: str) -> None:
     """Quotation marks, commas, compression: the rows are equal except for their lines."""
     file = read_pair_file(write(tmp_path / name, SCORED))
@@ -42,7 +51,9 @@ def test_every_format_is_the_same_file(tmp_path: Path, name: str) -> None:
     assert [(row.texts, row.score) for row in file.rows] == [
         ((row["sentence1"], row["sentence2"]), float(row["score"])) for row in SCORED
     ]
-    assert [row.line for row in file.rows] == ([1, 2] if name == "a.jsonl" else [2, 3])
+    assert [row.line for row in file.rows] == (
+        [2, 3] if name[:5] in ("a.tsv", "a.txt", "a.csv") else [1, 2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,11 +147,15 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     [
         ("a.tsv", b"sentence1\tsentence2\tscore\n", "the file has no rows"),
         ("a.tsv", b"", "the file is empty"),
-        ("a.tsv", b"a\tb\tscore\n1\t2\n1\t2\t3\t4\n", "2 problems:\n  - line 2: 2 cells"),
+        (
+            "a.tsv",
+            b"a\tb\tscore\n1\t2\n1\t2\t3\t4\n",
+            "2 problems:\n  - line 2: broken row \\(2 cells",
+        ),
         ("a.tsv", b"a\tb\ta\n", "a column name occurs twice"),
-        ("a.tsv", b"sentence1\tx\n\xff\n", "line 2: not UTF-8"),
-        ("a.csv", b'a,b\n1,"2" 3\n', "line 2: not CSV"),
-        ("a.csv.gz", b"a,b\n", "cannot be unpacked"),
+        ("a.tsv", b"sentence1\n\xff\n", "line 2: invalid UTF-8"),
+        ("a.csv", b'a,b\n1,"2" 3\n', "line 2: broken row"),
+        ("a.csv.gz", b"a,b\n", "cannot be unpacked further"),
         ("a.jsonl", b"[1]\nx\n", "2 problems:\n  - line 1: not a JSON object"),
     ],
 )
@@ -190,4 +205,4 @@ def test_every_text_is_kept_verbatim(rows: list[tuple[str, float]]) -> None:
 def test_quoted_cells_may_hold_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'a,b\r\n"one\r\ntwo",3\r\n')
-    assert read_table(path).records == [(3, {"a": "one\r\ntwo", "b": "3"})]
+    assert read_table(path).records == [(2, {"a": "one\ntwo", "b": "3"})]

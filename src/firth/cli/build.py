@@ -108,7 +108,7 @@ def remove(
     quiet: Quiet = False,
 ) -> None:
     """Remove documents from a run."""
-    from firth.evaluation.files import read_text
+    from firth.corpus.files import read_text
     from firth.model import load
 
     named = [*(ids or ())]

@@ -140,7 +140,7 @@ def _pairs(text1: str | None, text2: str | None, file: Path | None) -> list[tupl
     if file is not None:
         if text1 is not None:
             raise InputError("got texts and --pairs-file; expected one of them")
-        from firth.evaluation.files import read_table
+        from firth.corpus.files import read_table
 
         table = read_table(file)
         if not {"sentence1", "sentence2"} <= {*table.header}:

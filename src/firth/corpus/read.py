@@ -27,14 +27,8 @@ from firth.corpus.document import (
     iso_date,
     record_of,
 )
-from firth.corpus.readers import (
-    Advance,
-    Source,
-    format_of,
-    known_extensions,
-    read_source,
-    require_reader,
-)
+from firth.corpus.files import Advance, Source, format_of, known_extensions
+from firth.corpus.readers import read_source, require_reader
 from firth.run.console import note
 from firth.run.errors import InputError, MissingExtraError, first_line
 from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically

@@ -1,24 +1,18 @@
 """Pairs and triplets in files: scored, labelled or plain; every row is checked.
 
-A file is CSV, tab-separated text without quoting, or JSON Lines. All its problems are reported
-together with their lines, and no row is skipped silently.
+A file is a table of any format that documents have (`firth.corpus.files`). All its problems are
+reported together with their lines, and no row is skipped silently.
 """
 
-import csv
-import gzip
-import io
-import json
 import math
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from firth.run.console import plural
+from firth.corpus.files import Problems, listed, read_table
 from firth.run.errors import InputError
-from firth.run.files import require_ordinary
 
 NLI = ("entailment", "neutral", "contradiction")
 """The labels of natural language inference, in the order in which SNLI numbers them."""
@@ -28,7 +22,6 @@ _SIMILAR = (
 )  # fmt: skip
 _UNLABELLED = "-"
 """Label of SNLI for rows without a label."""
-_SHOWN = 20
 _SPLITS = {"validation": "dev", "valid": "dev", "val": "dev"}
 
 
@@ -120,8 +113,8 @@ class PairFile:
 def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
     """Read a file of pairs or triplets.
 
-    The extension gives the format: `.csv`, `.jsonl`, else tab-separated; `.gz` may follow. The
-    first line names the columns; in JSON Lines, the keys of each object do.
+    The extension gives the format; a file of an unknown one is tab-separated. The first row names
+    the columns, or the keys of each object do.
     """
     path = Path(path)
     table = read_table(path)
@@ -200,117 +193,3 @@ def parse_score(cell: str) -> float:
     if not math.isfinite(score):
         raise ValueError(f"score {cell} is not a finite number")
     return score
-
-
-# Tables.
-
-
-@dataclass
-class Problems:
-    """The problems of one file, collected to be raised together."""
-
-    path: Path
-    lines: list[str] = field(default_factory=list)
-
-    def add(self, line: int, problem: str) -> None:
-        """Add a problem of a line, counted from 1."""
-        self.lines.append(f"line {line}: {problem}")
-
-    def check(self) -> None:
-        """Raise `InputError` with the problems added so far; it names up to 20 of them."""
-        if not self.lines:
-            return
-        more = len(self.lines) - _SHOWN
-        shown = [f"  - {problem}" for problem in self.lines[:_SHOWN]]
-        shown += [f"  - and {more:,} more"] if more > 0 else []
-        count = plural(len(self.lines), "problem")
-        raise InputError("\n".join([f"{self.path}: {count}:", *shown]))
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with a header: names of the columns, and line and named cells of each record."""
-
-    header: list[str]
-    records: list[tuple[int, dict[str, str]]]
-
-
-def read_table(path: Path) -> Table:
-    """Read a CSV, tab-separated or JSON Lines file, all of it.
-
-    Blank lines, a byte order mark and CRLF are accepted. Cells are kept as they are.
-    """
-    text = read_text(path)
-    suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        return _json_table(path, text)
-    kept = [(n, row) for n, row in _split(path, text, commas=suffix == ".csv") if any(row)]
-    if not kept:
-        raise InputError(f"{path}: the file is empty; expected a line of column names")
-    problems, header = Problems(path), [name.strip() for name in kept[0][1]]
-    if len(set(header)) < len(header):
-        problems.add(kept[0][0], f"a column name occurs twice: {listed(header)}")
-    for number, cells in kept[1:]:
-        if len(cells) != len(header):
-            problems.add(number, f"{len(cells)} cells; the header has {len(header)}")
-    problems.check()
-    return Table(header, [(n, dict(zip(header, cells, strict=True))) for n, cells in kept[1:]])
-
-
-def _split(path: Path, text: str, *, commas: bool) -> Iterator[tuple[int, list[str]]]:
-    if not commas:
-        for number, line in enumerate(text.split("\n"), start=1):
-            yield number, line.removesuffix("\r").split("\t")
-        return
-    # The ends of lines stay as they are, so that a quoted cell may hold them.
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for cells in reader:
-            yield reader.line_num, cells
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
-
-
-def _json_table(path: Path, text: str) -> Table:
-    problems, records = Problems(path), list[tuple[int, dict[str, str]]]()
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-            if not isinstance(value, dict):
-                raise ValueError("not an object")
-            records.append((number, dict(_cells(value))))
-        except (ValueError, RecursionError) as error:
-            problems.add(number, f"not a JSON object of texts and numbers ({error})")
-    problems.check()
-    return Table(list(dict.fromkeys(name for _, cells in records for name in cells)), records)
-
-
-def _cells(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield texts and numbers as a table would hold them; other values are not cells."""
-    for name, value in values.items():
-        if isinstance(value, str | int | float):
-            yield name, str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file without its byte order mark; `.gz` is unpacked."""
-    require_ordinary(path)
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: cannot be unpacked ({error})") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}, line {line}: not UTF-8. Save it as UTF-8") from error
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names for a message, shortened where there are many or long ones."""
-    few = [name[:60] for name in names[:_SHOWN]]
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(few) + more

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.evaluation.files import Content, PairFile, Problems, Row, listed, read_pair_file
+from firth.corpus.files import Problems, listed
+from firth.evaluation.files import Content, PairFile, Row, read_pair_file
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from firth.evaluation.files import Problems, Table, listed, read_table
+from firth.corpus.files import Problems, Table, listed, read_table
 from firth.run.errors import InputError
 from firth.run.files import write_text
 

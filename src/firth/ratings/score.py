@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from firth.corpus.files import listed
 from firth.evaluation.bootstrap import CONFIDENCE
-from firth.evaluation.files import listed
 from firth.ratings.answers import THRESHOLD, Answers, Judgements, sort_answers, to_scores
 from firth.ratings.design import measure_balance
 from firth.ratings.records import ANSWER, Annotation, Gold, Tuple, write_table

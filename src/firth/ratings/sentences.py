@@ -15,7 +15,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from firth.corpus.corpus import Corpus
-from firth.evaluation.files import listed, parse_score, read_table, read_text
+from firth.corpus.files import listed, read_table, read_text
+from firth.evaluation.files import parse_score
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_file
 from firth.run.run import CONFIG

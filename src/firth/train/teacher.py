@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
+from firth.corpus.files import read_text
 from firth.encoders.kinds import find_encoder
-from firth.evaluation.files import read_text
 from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import (
