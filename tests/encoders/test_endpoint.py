@@ -209,6 +209,15 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "page": (says(200, "<html>Sign in</html>"), "no vectors: <html>Sign in"),
     "list": (says(200, [1, 2]), "no vectors"),
     "null": (says(200, {"data": None}), "no vectors"),
+    "deep": (says(200, "[" * 100_000), "no vectors"),
+    "too large": (
+        with_rows(lambda rows: [{**row, "embedding": [10**400] * 24} for row in rows]),
+        "no vectors",
+    ),
+    "a place beyond": (
+        with_rows(lambda rows: [{**row, "index": float("inf")} for row in rows]),
+        "no vectors",
+    ),
 }
 
 

@@ -89,11 +89,19 @@ WRONG: dict[str, Callable[[Model], object]] = {
     "a, text 1": lambda m: m.similarity([A, None], [B]),  # type: ignore[list-item]
     "surrogate": lambda m: m.explain("\ud800", B),
     "b'x'": lambda m: m.search(b"x"),  # type: ignore[arg-type]
+    "got '3'": lambda m: m.search("ship", top="3"),  # type: ignore[arg-type]
+    "got 2.5": lambda m: m.search("ship", top=2.5),  # type: ignore[arg-type]
+    "got nan": lambda m: m.search("ship", top=float("nan")),  # type: ignore[arg-type]
+    "filter: got 5": lambda m: m.search("ship", where=5),  # type: ignore[arg-type]
+    "filter: got b": lambda m: m.duplicates(where=b"id"),  # type: ignore[call-overload]
+    "filter: the text": lambda m: m.search("ship", where="title = '\ud800'"),
+    "document: the text": lambda m: m.compare_documents("\ud800", "doc"),
+    "sentences: got b": lambda m: m.compare_documents(b"x", "doc"),  # type: ignore[arg-type]
     "texts, text 1": lambda m: m.encode([A, [B]]),  # type: ignore[list-item]
     "expected a list": lambda m: m.remove("id"),
     "'ab'": lambda m: m.similarity_pairwise("ab", "cd"),
     "int": lambda m: m.add(5),  # type: ignore[arg-type]
-    "threshold": lambda m: m.duplicates("x"),  # type: ignore[arg-type]
+    "threshold": lambda m: m.duplicates("x"),  # type: ignore[call-overload]
     "left, text 1": lambda _: firth.match([A, None], [B]),  # type: ignore[list-item]
     "right: got 'b'": lambda _: firth.match([A], "b"),
     "texts, text 0": lambda _: firth.calibrate([5]),  # type: ignore[list-item]

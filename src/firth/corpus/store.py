@@ -31,6 +31,7 @@ from firth.corpus.document import Document, Problem, Reason
 from firth.corpus.siblings import sketch
 from firth.run.console import plural
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
+from firth.text.types import checked_text
 from firth.text.words import words
 
 FILE = "corpus.db"
@@ -608,6 +609,7 @@ def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
         kept: Names of the fields that are kept, apart from id, title, date and source.
     """
     values: list[object] = []
+    checked_text(text, "filter")
     if rest := _JOINING.sub(" ", _FILTER.sub(" ", text)).strip():
         raise _invalid(text, f"cannot be read at {rest[:20]!r}")
 

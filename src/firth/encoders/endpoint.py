@@ -39,6 +39,9 @@ _TIMEOUT, _TRIES, _WAIT, _LONGEST_WAIT = 120.0, 6, 0.5, 120.0
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Answers after which a request is sent again."""
 _MOST_BYTES = 64 << 20
+_NO_VECTORS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What is raised where an answer is not as expected: also for numbers that are too large, and for
+lists in lists without end."""
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 _READ = "SELECT vector FROM vectors WHERE key = ?"
 _WRITE = "INSERT OR REPLACE INTO vectors VALUES (?, ?)"
@@ -90,7 +93,7 @@ class EndpointEncoder(PretrainedEncoder):
             rows = json.loads(answer)["data"]
             places = [int(row.get("index", place)) for place, row in enumerate(rows)]
             vectors = np.array([row["embedding"] for row in rows], np.float32)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except _NO_VECTORS as error:
             raise self._refused(f"its answer holds no vectors: {_said(answer)}") from error
         if sorted(places) != list(range(len(texts))):
             raise self._refused(f"its answer holds {len(rows):,} vectors for {len(texts):,} texts")
@@ -158,7 +161,7 @@ def _said(answer: bytes) -> str:
     try:
         error = json.loads(text)["error"]
         text = str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, KeyError, TypeError):
+    except _NO_VECTORS:
         pass
     return " ".join(text.split())[:200] or "an empty answer"
 
@@ -167,7 +170,7 @@ def _seconds(header: str | None) -> float:
     """Return the seconds that the header Retry-After asks to wait, by number or date; 0 without."""
     with suppress(TypeError, ValueError):
         return float(header or 0)
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         return parsedate_to_datetime(str(header)).timestamp() - time()
     return 0.0
 

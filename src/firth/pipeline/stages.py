@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from firth.pipeline.built import (
 )
 from firth.pipeline.choice import with_chosen_encoder
 from firth.run.console import note, plural, table
-from firth.run.errors import ConfigError, FirthError
+from firth.run.errors import ConfigError, DamagedError, FirthError, MissingStageError
 from firth.run.executor import Executor, Local
 from firth.run.results import Result
 from firth.run.run import Run
@@ -213,4 +214,11 @@ def status(run: Run) -> Status:
 
 def verify(run: Run) -> dict[str, list[str]]:
     """Read every byte of a run; return each part's problems, which are none where all is well."""
-    return {"corpus": damage(run.path / FILE), **run.verify()}
+    problems = {"corpus": damage(run.path / FILE), **run.verify()}
+    for stage in stages(run, Local()):
+        with suppress(DamagedError, MissingStageError):
+            version = run.manifest(stage).version
+            if version > stage.version:
+                line = f"has version {version}, and this firth reads {stage.version}: update firth"
+                problems[stage.name] = [*problems.get(stage.name, []), line]
+    return problems

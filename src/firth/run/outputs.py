@@ -61,7 +61,7 @@ def write_file(
     """Write a text, or what a function writes to the path that it gets, as a result of a user."""
     path = Path(path)
     claim_output(path, force)
-    with _disk_errors(path), write_atomically(path) as partial:
+    with _disk_errors(path, any_error=True), write_atomically(path) as partial:
         if isinstance(content, str):
             partial.write_text(content, encoding="utf-8", newline="")
         else:
@@ -180,11 +180,11 @@ def copy_folder(source: Path, out: str | Path, force: bool = False, card: str = 
 
 
 @contextmanager
-def _disk_errors(out: Path) -> Iterator[None]:
-    """Turn the errors of a full or failing disk into `InputError`."""
+def _disk_errors(out: Path, any_error: bool = False) -> Iterator[None]:
+    """Turn the errors of a full or failing disk, or any of the system, into `InputError`."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK:
+        if not any_error and error.errno not in _DISK:
             raise
         raise InputError(f"{out}: cannot be written ({error.strerror})") from error

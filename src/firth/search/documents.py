@@ -24,7 +24,7 @@ from firth.search.index import Index
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
-from firth.text.types import Floats, Ints
+from firth.text.types import Floats, Ints, checked_text, checked_texts
 
 RATE = 0.01
 """Share of the sentences without a counterpart that may be taken for a match."""
@@ -306,6 +306,7 @@ def _side_of(index: Index, document: int) -> Side:
 def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
     """Return the name of a document, and its sentences with their vectors."""
     if isinstance(given, str | Path):
+        checked_text(str(given), "document")
         number = index.corpus.number_of(given) if isinstance(given, str) else None
         if isinstance(given, str) and number is not None:
             return given, _side_of(index, number)
@@ -319,7 +320,7 @@ def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
         paragraphs = split_paragraphs(given.text, index.corpus.language)
         sentences = [sentence for some in paragraphs for sentence in some]
     else:
-        name, sentences = "sentences", list(given)
+        name, sentences = "sentences", checked_texts(given, "sentences")
     return name, Side(sentences, index.encoder.encode(sentences))
 
 

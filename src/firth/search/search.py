@@ -393,8 +393,8 @@ class Search:
         for name, value, known in (("mode", mode, MODES), ("unit", unit, UNITS)):
             if value not in known:
                 raise InputError(f"{name}: got {value!r}; expected one of {', '.join(known)}")
-        if top < 1:
-            raise InputError(f"top: got {top}; expected at least 1")
+        if not isinstance(top, int | np.integer) or top < 1:
+            raise InputError(f"top: got {top!r}; expected a whole number from 1 on")
         hits, answer, is_foreign = tuple[Hit, ...](), "", self._is_foreign(query)
         if self._is_named or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
