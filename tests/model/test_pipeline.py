@@ -1,17 +1,19 @@
-"""`firth.pipeline`: summaries, status, verification and estimates of a run."""
+"""`firth.pipeline`: summaries, status and verification of a run."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.conftest import TOY_SETTINGS, toy_documents
+from tests.conftest import toy_documents
 
+from firth.encoders.words import WORDS
 from firth.evaluation.compare import Answers, compare_answers
 from firth.evaluation.questions import Question, QuestionType
 from firth.model import load
-from firth.pipeline import estimate, stages
+from firth.pipeline import stages
 from firth.pipeline.built import examples, verdict
-from firth.run.errors import ConfigError, InputError
+from firth.run.errors import ConfigError
 from firth.run.run import Run
 
 
@@ -80,6 +82,17 @@ def test_verify_names_what_is_damaged(toy_copy: Path) -> None:
     assert victim.name in problems["words"][0]
 
 
+def test_verify_names_a_stage_of_a_later_version(toy_copy: Path) -> None:
+    """An older one is no damage: the next build makes it again."""
+    run = Run.open(toy_copy)
+    for change, said in ((1, "update firth"), (-1, "")):
+        path = toy_copy / "words" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        path.write_text(json.dumps({**manifest, "version": WORDS.version + change}))
+        assert said in " ".join(stages.verify(run)["words"])
+        assert bool(stages.verify(run)["words"]) == bool(said)
+
+
 def test_models_that_do_not_exist_stop_a_build_before_it_begins(tmp_path: Path) -> None:
     """All of them are named at once, and no run is made."""
     run = Run(tmp_path / "run", Run.create(tmp_path / "other").settings).changed(
@@ -89,24 +102,3 @@ def test_models_that_do_not_exist_stop_a_build_before_it_begins(tmp_path: Path) 
         stages.bring_up_to_date(run, toy_documents(4))
     assert len(caught.value.problems) == 2
     assert not (tmp_path / "run").exists()
-
-
-def test_an_estimate_needs_enough_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few texts are refused with their number; more give a prediction that is positive."""
-    run = Run(tmp_path / "run", Run.create(tmp_path / "other").settings).changed(TOY_SETTINGS)
-    with pytest.raises(InputError, match="needs"):
-        estimate.estimate(run, toy_documents(4))
-    monkeypatch.setattr(estimate, "_PROBE_WORDS", 1_000)
-    predicted = estimate.estimate(run, toy_documents(60))
-    assert predicted.words > predicted.probe_words > 0
-    assert min(predicted.seconds, predicted.peak_mib, predicted.disk_mib) > 0
-    assert not (tmp_path / "run").exists()
-
-
-def test_costs_grow_as_a_power_of_the_words() -> None:
-    """What doubled doubles with each doubling, what grew less grows less, and none grows faster."""
-    half = estimate._Probe(500, (1.0, 100.0, 8.0, 5.0))
-    whole = estimate._Probe(1_000, (2.0, 100.0, 32.0, 5.0 * 2**0.5))
-    grown = estimate._grown(half, whole, 4_000)
-    assert grown == pytest.approx([8.0, 100.0, 128.0, 10.0 * 2**0.5])
-    assert estimate._grown(half, whole, 900) == list(whole.costs), "a probe of all is no forecast"
