@@ -1,6 +1,7 @@
 """`firth.search.calibration`: rates hold though true matches are among what they are fitted to."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +25,18 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search import calibrate
 from firth.search.calibrate import build_calibration, fit_matches, with_versions
-from firth.search.calibration import FLOOR, UNKNOWN, Calibration, MatchNull, scripts_of, verdict
+from firth.search.calibration import (
+    FLOOR,
+    UNKNOWN,
+    Answers,
+    Asked,
+    Calibration,
+    MatchNull,
+    answering,
+    scripts_of,
+)
 from firth.search.index import INDEX, Index, build_index
-from firth.search.search import Search, Unit
+from firth.search.search import Search
 from firth.text.types import Ints, Singles, unit
 
 Make = Callable[..., Run]
@@ -190,11 +200,43 @@ def test_the_chance_of_an_answer_is_the_share_that_is_as_high(
     scores: list[float], evidence: float
 ) -> None:
     """Equal evidence counts, and the share is never 0."""
-    calibration = Calibration(None, {"sentence": np.sort(scores)})
     as_high = np.sum(np.array(scores) >= evidence - 1e-9)
-    chance = calibration.answer_chance(evidence, "sentence")
+    chance = Answers(np.sort(scores), np.empty(0)).chance(evidence)
     assert chance == pytest.approx((1 + as_high) / (1 + len(scores)))
-    assert verdict(chance) in ("probably answers", "may be related", "unlikely to answer")
+
+
+def test_a_verdict_is_drawn_from_both_sides() -> None:
+    """One in 20 questions without an answer has one that probably answers. At most half of these,
+    and a fifth of those with one, are refused; each word says how often it is right."""
+    without = np.arange(100) / 100
+    for there, least in ((np.full(50, 0.9), 0.495), (without + 0.1, 0.298), (np.empty(0), 0.495)):
+        answers = Answers(without, there)
+        assert answers.least == pytest.approx(least)
+        words = [answers.verdict(value) for value in (0.96, 0.95, least + 0.001, least - 0.001)]
+        assert words == ["probably answers", "may be related", "may be related",
+                         "unlikely to answer"]  # fmt: skip
+        said = answers.shares()
+        assert said["probably answers"][1] == 0.04
+        for side in (0, 1) if len(there) else (1,):
+            assert sum(shares[side] or 0 for shares in said.values()) == pytest.approx(1)
+        assert (said["may be related"][0] is None) == (len(there) == 0)
+    assert answers.shares()["unlikely to answer"] == (None, 0.5)
+    text = Calibration(None, {"sentence": Answers(without, without + 0.1)}).text()
+    assert re.search(r"unlikely to answer +20.0% +30.0%", text)
+
+
+@pytest.mark.parametrize("kinds", [0, 3, 9])
+def test_all_that_answers_as_well_is_hidden(kinds: int) -> None:
+    """Versions are far ahead of all others; without any, or with too many, none are."""
+    hits = []
+    for seed in range(50):
+        scores = np.random.default_rng(seed).gumbel(0, 1, 160)
+        order = np.argsort(-scores)
+        scores[order[:kinds]] += 12
+        hits.append(answering(scores).tolist() == order[:kinds].tolist())
+    assert np.mean(hits) >= (0.0 if kinds > 8 else 0.8)
+    assert np.mean(hits) <= (0.0 if kinds > 8 else 1.0)
+    assert answering(np.arange(79.0)).tolist() == []
 
 
 def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,18 +248,41 @@ def test_the_calibration_of_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -
         Calibration.open(run)
     build_calibration(run)
     drawn = Calibration.open(run)
-    assert {kind: evidence.shape for kind, evidence in drawn.answers.items()} == {
-        "sentence": (15,), "document": (15,),
-    }  # fmt: skip
+    assert drawn.answers == {}, "too few for a verdict"
     assert drawn.scripts == {"LATIN"}
     assert drawn.matches is not None
     assert drawn.matches.texts == 24 * 5
     assert drawn.as_dict()["thresholds"]["0.01"] == drawn.threshold(0.01)
     assert "false matches" in drawn.text()
+    assert "verdict" not in drawn.text()
+
+    monkeypatch.setattr(calibrate, "FEWEST_ASKED", 15)
+    rmtree(run.path / "calibration")
+    build_calibration(run)
+    answers = Calibration.open(run).answers
+    assert {unit: (len(a.without), len(a.there)) for unit, a in answers.items()} == {
+        "sentence": (15, 15), "document": (15, 15),
+    }  # fmt: skip
+    assert all((a.there >= a.without).all() for a in answers.values())
 
     build_encoder(run, seed=4)
     run.build(INDEX, lambda _, workspace: {})
     assert Calibration.current(run) is None
+
+
+def test_questions_are_titles_and_first_sentences(make: Make) -> None:
+    """The text answers a title, and what follows answers a sentence."""
+    records = [
+        {"id": "titled", "title": "On ships", "text": "A ship came. It left."},
+        {"id": "untitled", "text": "A cow saw a barn. It ate."},
+        {"id": "single", "text": f"The judge met {'a jury ' * 20}."},
+        {"id": "empty", "title": "Nothing", "text": ""},
+    ]
+    index = Index.open(make(records))
+    asked = {question: answer for question, _, answer in
+             calibrate._questions(index.corpus, np.random.default_rng(1))}  # fmt: skip
+    long = " ".join(records[2]["text"].split()[: calibrate.WORDS])
+    assert asked == {"On ships": "A ship came. It left.", "A cow saw a barn.": "It ate.", long: ""}
 
 
 @pytest.mark.parametrize("versions", [1, 3])
@@ -295,13 +360,13 @@ def blas_threads() -> set[int]:
 
 def test_every_score_is_a_sum_of_one_thread(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of small matrices are equal anyway; those of an encoder's vectors are not."""
-    seen, evidence = list[set[int]](), Search.first_evidence
+    seen, ask = list[set[int]](), Search.ask
 
-    def first_evidence(*given: object, **named: object) -> dict[Unit, float]:
+    def asked(*given: Any) -> Asked:
         seen.append(blas_threads())
-        return evidence(*given, **named)  # type: ignore[arg-type]
+        return ask(*given)
 
-    monkeypatch.setattr(Search, "first_evidence", first_evidence)
+    monkeypatch.setattr(Search, "ask", asked)
     run = make(documents())
     with threadpool_limits(2, "blas"):
         assert blas_threads() == {2}, "the premise"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,15 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search import search as module
 from firth.search.calibrate import build_calibration
-from firth.search.calibration import ANSWERS, NOTHING, RELATED, UNLIKELY, Calibration
+from firth.search.calibration import (
+    ANSWERS,
+    NOTHING,
+    RELATED,
+    UNLIKELY,
+    Answers,
+    Calibration,
+    best_share,
+)
 from firth.search.index import build_added, build_index
 from firth.search.search import MODES, UNITS, Mode, Search, Unit
 from firth.text.types import Singles
@@ -32,7 +40,7 @@ def search(run: Run) -> Search:
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Search:
     """The search of a run with a calibration."""
-    run = made(tmp_path_factory.mktemp("calibrated") / "run", documents())
+    run = made(tmp_path_factory.mktemp("calibrated") / "run", documents(range(10)))
     build_calibration(run)
     return Search.open(run)
 
@@ -73,11 +81,6 @@ def deviations(scores: Any) -> Any:
     return (scores - scores.mean()) / scores.std()
 
 
-def weighted(cosines: Any) -> Any:
-    """Deviations, of which the first 1.5 count half."""
-    return np.where((s := deviations(cosines)) > 1.5, s - 0.75, s / 2)
-
-
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("unit", UNITS)
@@ -107,17 +110,16 @@ def test_the_best_of_all_is_first(
     sums = np.add.reduceat(vectors / (1 + places)[:, None], first)
     whole = (sums @ vector) / np.linalg.norm(sums, axis=1)
     score = (of_documents - means[1]) / spreads[1]
-    near, far = map(weighted, (best, whole))
-    score += w * (near + far) / 2
+    score += w * (deviations(best) + deviations(whole))
     lexical = of_documents / of_documents.max()
     scores = {"hybrid": score, "dense": (best + whole) / 2, "lexical": lexical}[mode]
     if unit == "sentence":
-        cosines = weighted(dense)
+        cosines = deviations(dense)
         if mode != "dense":  # Titles are like the nearest sentence of their document.
             of_sentences = np.append(of_sentences, of_sentences.max() * titles[named])
             cosines = np.append(cosines, np.maximum.reduceat(cosines, first)[named])
             owners = np.append(owners, named)
-        own = (of_sentences - means[0]) / spreads[0] + w * cosines
+        own = (of_sentences - means[0]) / spreads[0] + 2 * w * cosines
         both = (lexical[owners] + of_sentences / of_sentences.max()) / 2
         scores = {"hybrid": (own + score[owners]) / 2, "dense": dense, "lexical": both}[mode]
     hits = search.search(query, top=5, mode=mode, unit=unit)
@@ -137,91 +139,62 @@ def test_vectors_that_know_nothing_cost_nothing(
     make: Make, unit: Unit, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where each text has a random vector, hits are those of words alone."""
-
-    run = with_encoder(make(documents(range(8))), Random())
+    records = [{**one, "title": " ".join(one["text"].split()[1:6:2])} for one in documents()]
+    run = with_encoder(make(records), Random())
     build_index(run)
     assert Search.open(run).dense_weight == module.NAMED_WEIGHT, "without a calibration"
     build_calibration(run)
     search = Search.open(run)
     assert search.calibration is not None
-    assert f"{search.calibration.share:.0%} of their weight" in capsys.readouterr().err
-    assert 0 <= search.calibration.share < 0.05
-    assert search.dense_weight == search.calibration.share * module.NAMED_WEIGHT
-    titles = search.index.corpus.document_titles()
-    evidence = [search.first_evidence(title, hidden)[unit] for hidden, title in enumerate(titles)]
-    np.testing.assert_allclose(search.calibration.answers[unit], np.sort(evidence))
-    same = []
-    for query in search.index.corpus.texts(np.arange(len(search.index))):
-        asked = f"{query} storm"
-        first = search.search(asked, unit=unit, top=1)[0].number
-        by_words = search.search(asked, unit=unit, top=1, mode="lexical")[0].number
-        same.append(first == by_words)
-    assert np.mean(same) > 0.95
+    assert "have 0% of their weight" in capsys.readouterr().err
+    assert search.dense_weight == search.calibration.share == 0
+    for query in search.index.corpus.texts(np.arange(0, len(search.index), 4)):
+        first = search.search(f"{query} storm", unit=unit, top=1)[0].number
+        by_words = search.search(f"{query} storm", unit=unit, top=1, mode="lexical")[0].number
+        assert first == by_words
 
 
-def test_equal_sentences_say_nothing_of_an_encoder(make: Make) -> None:
-    """Questions are first sentences that two documents have: equal for any encoder."""
-    places = "harbour", "market", "valley", "meadow", "forest", "island", "garden", "bridge"
-    records = [
-        {"id": f"{place}{n}", "text": f"All about the old {place}. Number {n} of the {place}."}
-        for place in places
-        for n in range(5 if place == "harbour" else 2)
-    ]
-    run = with_encoder(make(records), Random())
-    build_index(run)
-    search = Search.open(run)
-    question = "All about the old market."
-    nearest = search.search(question, mode="dense", unit="document", top=2)
-    assert [hit.text for hit in nearest] == [question] * 2, "another document has it"
-    found = [search.agreement(f"All about the old {place}.", 0) for place in places]
-    assert max(abs(known) for known in found if known is not None) < 1.5
-    assert np.mean([known for known in found if known is not None]) < 0.5
-    alike = with_encoder(make([{"id": f"{n}", "text": question} for n in range(2)]), Random())
-    build_index(alike)
-    assert Search.open(alike).agreement(question, 0) is None
+def test_the_share_is_one_unless_another_is_surely_better() -> None:
+    """It is that of most answers among ten; of few questions, and within chance, it is 1."""
+    bad, good = (30, 12, 3, 0), (0, 1, 4, 9)
+    assert best_share([bad] * 40) == 0
+    assert best_share([bad] * 19) == 1
+    assert best_share([good] * 40) == 1
+    assert best_share([(9, 0, 3, 12)] * 40) == 0.5
+    assert best_share([(3, 3, 3, 2)] * 13 + [(2, 2, 2, 3)] * 11) == 1, "within chance"
 
 
-def test_cosines_agree_as_far_as_the_first_document_by_words_is_near(
-    run: Run, calibrated: Search, monkeypatch: pytest.MonkeyPatch
+def test_a_question_is_asked_without_all_that_answers(
+    calibrated: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is counted by hand, outside the document that asks; a calibration has the mean."""
-    search = Search.open(run)
-    index = search.index
-    bounds = index.corpus.document_bounds
-    vectors, agreed = index.vectors(np.arange(len(index))), []
-    titles = index.corpus.document_titles()
-    for hidden, title in enumerate(titles):
-        scores = np.delete(index.bm25.scores(title)[1], hidden)
-        first = int(np.arange(len(titles))[np.arange(len(titles)) != hidden][scores.argmax()])
-        cosines: Any = vectors @ index.encoder.encode([title])[0]
-        sums = [vectors[a:b].T @ (1 / np.arange(1, 1 + b - a)) for a, b in pairwise(bounds)]
-        whole = [total @ index.encoder.encode([title])[0] / np.linalg.norm(total) for total in sums]
-        near = deviations(np.maximum.reduceat(cosines, bounds[:-1]))[first]
-        agreed.append((near + deviations(np.array(whole))[first]) / 2)
-        for small in (True, False):
-            monkeypatch.setattr("firth.search.index.EXACT", 40_000 if small else 0)
-            found = Search.open(run).agreement(title, hidden)
-            assert found == pytest.approx(agreed[-1], abs=1e-3)
-    assert search.agreement("unheard", 0) is None
-    assert calibrated.calibration is not None
-    assert calibrated.calibration.agreement == pytest.approx(np.mean(agreed), abs=1e-3)
-    shares = [Calibration(None, agreement=known).share for known in (None, -1.0, 0.5, 1.8)]
-    assert shares == [1.0, 0.0, 0.25, 1.0]
-
-
-def test_vectors_count_double_where_documents_are_single_sentences(make: Make) -> None:
-    """BM25 has few words there."""
-    single = [{"id": f"d{n}", "text": f"Ship number {n} sailed."} for n in range(9)]
-    weights = [
-        Search.open(make(records, name=str(len(records)))).dense_weight
-        for records in (single, documents(range(1)))
-    ]
-    assert weights == [2 * module.DENSE_WEIGHT, module.DENSE_WEIGHT]
+    """Neither its document nor what is as near gives evidence; a text in its place has its own."""
+    index = calibrated.index
+    titles, text = index.corpus.document_titles(), index.corpus.text(17)
+    own = int(index.corpus.document_of([17])[0])
+    vector = index.encoder.encode([text])[0]
+    asked = calibrated.ask(text, own, (text, vector))
+    without = np.delete(np.arange(len(titles)), own)
+    assert asked.evidence == calibrated.first_evidence(text, without)
+    assert asked.answer is not None
+    everything = calibrated.first_evidence(text)
+    for unit in UNITS:
+        assert asked.evidence[unit] < min(everything[unit], asked.answer)
+    assert asked.ahead == (0, 0, 0, 0), "the question itself is the nearest to it"
+    score, most = index.bm25.score_of(text, " ".join(index.corpus.texts(range(15, 20))), own)
+    words = index.bm25.scores(text)
+    assert (titles[own], 15) == ("About the singer", index.corpus.document_bounds[own]), "premise"
+    assert most == pytest.approx(words[2][1], rel=1e-5)
+    assert score == pytest.approx(float(words[1][own]), rel=1e-5), "no word is of the title"
+    unlike = calibrated.ask(text, own, ("Zyx wvu.", index.encoder.encode(["judge jury law"])[0]))
+    assert min(unlike.ahead) > 0
+    monkeypatch.setattr(module, "answering", lambda scores: np.argsort(-scores)[:3])
+    fewer = calibrated.ask(text, own, None)
+    assert all(fewer.evidence[unit] < asked.evidence[unit] for unit in UNITS)
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) -> None:
-    """BM25 by the highest that any text could have, the cosine, and how far the best is ahead."""
+    """BM25 by the highest that any text could have, and the cosine."""
     query, index = "storm near the harbor", search.index
     of_sentences, of_documents, most = index.bm25.scores(query)
     bounds = index.corpus.document_bounds
@@ -232,9 +205,7 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     best = search.search(query, top=1, unit=unit)[0]
     at = best.number if unit == "sentence" else int(index.corpus.document_of(best.number))
     assert best.dense_score > 0.1
-    some: Any = of_documents[of_documents > 0].astype(float)
-    ahead = (some.max() - some.mean()) / some.std()
-    expected = cover[at] + search.evidence_weight * dense[at] + module.AHEAD_WEIGHT * ahead
+    expected = cover[at] + search.evidence_weight * dense[at]
     assert search.first_evidence(query)[unit] == pytest.approx(float(expected), rel=1e-5)
 
 
@@ -311,7 +282,7 @@ def test_a_pretrained_encoder_shows_hits_for_words_that_no_document_has(
     """It may know them: the hits are shown, and said to be unlikely to answer."""
     monkeypatch.setattr(calibrated, "_is_named", is_named)
     monkeypatch.setattr(calibrated.index.bm25, "frequency", lambda _: 0)
-    monkeypatch.setattr(Calibration, "answer_chance", lambda *_: 1.0)
+    monkeypatch.setattr(Answers, "verdict", lambda *_: UNLIKELY)
     hits = calibrated.search("anchor")
     assert hits.answer == NOTHING
     assert bool(hits) == is_named
@@ -331,22 +302,20 @@ def test_the_verdict_follows_the_first_hit(
     calibrated: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No later hit has a better chance, however much evidence it has."""
-    chances = iter([0.4, 0.01, 0.99])
-    monkeypatch.setattr(Calibration, "answer_chance", lambda *_: next(chances))
-    hits = calibrated.search("the captain of the sailor", top=3)
-    assert [hit.chance for hit in hits] == [0.4, 0.4, 0.99]
-    assert [hit.answer for hit in hits] == [RELATED, RELATED, UNLIKELY]
+    query = "the captain of the sailor"
+    evidence = [*calibrated._candidates(query, 9, "lexical", UNITS, None)["sentence"].evidence]
+    low = min(evidence)
+    assert low < evidence[0], "premise"
+    assert evidence != sorted(evidence, reverse=True), "premise"
+    answers = Answers(np.array([low, *[evidence[0] + 1e-6] * 19]), np.array([low + 1e-6]))
+    monkeypatch.setattr(
+        calibrated, "calibration", Calibration(None, {"sentence": answers}, frozenset({"LATIN"}))
+    )
+    hits = calibrated.search(query, top=9, mode="lexical")
+    best = [min(evidence[: n + 1]) for n in range(9)]
+    assert [hit.chance for hit in hits] == [answers.chance(value) for value in best]
+    assert [hit.answer for hit in hits] == [RELATED if value > low else UNLIKELY for value in best]
     assert hits.answer == RELATED
-
-
-def test_a_hidden_document_gives_no_evidence(calibrated: Search) -> None:
-    """Its own words have the most, and without it the best of the rest has less."""
-    query = calibrated.index.corpus.text(17)
-    owner = int(calibrated.index.corpus.document_of([17])[0])
-    hidden = calibrated.first_evidence(query, owner)
-    other = calibrated.first_evidence(query, (owner + 1) % 24)
-    for unit in UNITS:
-        assert 0 < hidden[unit] < other[unit]
 
 
 def test_equal_sentences_are_one_hit(make: Make) -> None:

@@ -273,6 +273,20 @@ class Bm25:
                 ceilings[unit] += _add(scores, all_of[kept], counts[kept], lengths, times)
         return of_sentences, of_documents, (ceilings[0], ceilings[1])
 
+    def score_of(self, query: str, text: str, document: int) -> tuple[float, float]:
+        """Return the BM25 of a query with a text in the place of a document, and the highest."""
+        counts, n = Counter(_stems(text, self.stemmer)), len(self._document_lengths)
+        score = ceiling = 0.0
+        for stem, times in self.terms(query).items():
+            rows = [part.of(hash_of(stem))[0] for part in self._parts]
+            who = np.concatenate([of[r] for of, r in zip(self._documents, rows, strict=True)])
+            weight = times * float(rarity(n, len(np.unique(who[who >= 0]))))
+            ceiling += weight
+            score += weight * float(
+                saturated(float(counts[stem]), self._document_lengths[document])
+            )
+        return score, ceiling
+
     def title_shares(self, query: str) -> Singles:
         """Return how far a title of each of m documents is the query, (m,), in [0, 1].
 
@@ -359,6 +373,6 @@ def rarity(n: int, having: Ints | int) -> Floats:
     return weights
 
 
-def saturated(counts: Floats | Singles, lengths: Floats | Singles | float) -> Any:
+def saturated(counts: Floats | Singles | float, lengths: Floats | Singles | float) -> Any:
     """Return the parts, in [0, 1), of counts in texts whose lengths are 1 on average."""
     return counts / (counts + K1 * (1 - B + B * lengths))

@@ -4,7 +4,7 @@ A question is the title of a document, or its first words. Its document is hidde
 is left was written to answer it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,16 @@ from firth.run.stage import Outcome
 from firth.search.calibration import (
     CALIBRATION,
     FEWEST,
+    FEWEST_ASKED,
     NULL,
     SCORES,
-    STRANGE,
+    Asked,
     Calibration,
     MatchNull,
+    best_share,
     scripts_of,
 )
-from firth.search.index import INDEX, NAMING, Index, index_encoder
+from firth.search.index import INDEX, NAMING, WHOLE, Index, index_encoder
 from firth.search.search import UNITS, Search
 from firth.text.types import Floats, Ints, Singles
 from firth.text.words import words
@@ -109,10 +111,10 @@ def build_calibration(run: Run) -> Outcome:
     inputs = {"corpus": Corpus.open(run, "all").digest}
     reads = [INDEX, *([] if index_encoder(run) else [STATIC])]
     outcome = run.build(CALIBRATION, _fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
-    if not outcome.reused and (share := Calibration.open(run).share) < STRANGE:
+    if not outcome.reused and (share := Calibration.open(run).share) < 1:
         note(
-            f"What words find first is not near by this encoder: in search its cosines have "
-            f"{share:.0%} of their weight. Another encoder may know these documents"
+            f"Titles and first sentences find their documents better where cosines of this encoder "
+            f"have {share:.0%} of their weight. Another encoder may know these documents"
         )
     return outcome
 
@@ -131,48 +133,53 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     owners = versions[np.searchsorted(documents, corpus.document_of(sentences))]
     matches = fit_matches(index.vectors(sentences), owners, seed, texts=len(usual))
     with threadpool_limits(1, "blas"):
-        answers, agreement = _without_answer(Search(run, index), rng)
-    write_arrays(workspace / SCORES, answers)
+        arrays, share = _ask(run, index, rng)
+    write_arrays(workspace / SCORES, arrays)
     chosen = np.sort(rng.choice(len(corpus), min(_SCRIPT_TEXTS, len(corpus)), replace=False))
     scripts = sorted(scripts_of(corpus.texts(chosen), _SCRIPT_SHARE))
     stored = vars(matches) if matches else None
-    rest = {"scripts": scripts, "agreement": agreement}
-    write_json(workspace / NULL, {"matches": stored, **rest})
-    counts = {kind: int(evidence.size) for kind, evidence in answers.items()}
-    return {"matches": matches.drawn if matches else 0, **counts}
+    write_json(workspace / NULL, {"matches": stored, "scripts": scripts, "share": share})
+    return {
+        "matches": matches.drawn if matches else 0,
+        "questions": len(next(iter(arrays.values()), ())),
+    }
 
 
-def _without_answer(
-    search: Search, rng: np.random.Generator
-) -> tuple[dict[str, Floats], float | None]:
-    """Ask questions whose own document is hidden.
+def _ask(run: Run, index: Index, rng: np.random.Generator) -> tuple[dict[str, Floats], float]:
+    """Ask titles and first sentences in their run.
 
     Returns:
-        The evidence of their first hits, ascending, and the agreement (`Calibration`).
+        The evidence of `Answers`, none where questions are few, and the share of cosines.
     """
-    corpus = search.index.corpus
+    questions = [*_questions(index.corpus, rng)]
+    vectors = iter(index.encoder.encode([answer for *_, answer in questions if answer]))
+    answers = [(answer, next(vectors)) if answer else None for *_, answer in questions]
+
+    def asked(share: float) -> list[Asked]:
+        search = Search(run, index, Calibration(None, share=share))
+        rows = zip(progress(questions, "Calibration"), answers, strict=True)
+        return [search.ask(question, own, answer) for (question, own, _), answer in rows]
+
+    outcomes = asked(1.0)
+    share = best_share([one.ahead for one in outcomes if one.ahead])
+    if share < 1:  # Other hits are first.
+        outcomes = asked(share)
+    if len(outcomes) < FEWEST_ASKED:
+        return {}, share
+    arrays = dict[str, Floats]()
+    for unit in UNITS:
+        rows = [(one.evidence[unit], one.answer) for one in outcomes]
+        arrays[f"{unit}-without"] = np.sort([without for without, _ in rows])
+        answered = [max(without, answer) for without, answer in rows if answer is not None]
+        arrays[f"{unit}-there"] = np.sort(np.array(answered, np.float64))
+    return arrays, share
+
+
+def _questions(corpus: Corpus, rng: np.random.Generator) -> Iterator[tuple[str, int, str]]:
+    """Yield questions, their documents, and what answers them: the text, or all that follows."""
     bounds, titles = corpus.document_bounds, corpus.document_titles()
-    drawn = rng.permutation(np.flatnonzero(np.diff(bounds)))[:QUESTIONS].tolist()
-    texts = [titles[document] or corpus.text(int(bounds[document])) for document in drawn]
-    questions = [" ".join(text.split()[:WORDS]) for text in texts]
-    search.calibration = Calibration(None)
-    answers, agreed = _asked(search, questions, drawn)
-    agreement = round(float(np.mean(agreed)), 4) if len(agreed) >= FEWEST else None
-    search.calibration = Calibration(None, agreement=agreement)
-    if search.calibration.share < 1:  # Other hits are first.
-        answers, _ = _asked(search, questions, drawn)
-    return answers, agreement
-
-
-def _asked(
-    search: Search, questions: Sequence[str], documents: Sequence[int]
-) -> tuple[dict[str, Floats], list[float]]:
-    """Return the evidence of first hits, ascending, and the agreements, where there are some."""
-    found: dict[str, list[float]] = {each: [] for each in UNITS}
-    agreed: list[float] = []
-    for question, document in zip(progress(questions, "Calibration"), documents, strict=True):
-        for unit, evidence in search.first_evidence(question, hidden=document).items():
-            found[unit].append(evidence)
-        agreement = search.agreement(question, document)
-        agreed += [] if agreement is None else [agreement]
-    return {each: np.sort(np.array(values)) for each, values in found.items()}, agreed
+    for own in rng.permutation(np.flatnonzero(np.diff(bounds)))[:QUESTIONS].tolist():
+        texts = [*corpus.texts(np.arange(bounds[own], min(bounds[own + 1], bounds[own] + WHOLE)))]
+        question = titles[own] or texts.pop(0)
+        answer = " ".join(" ".join(texts).split()[:WHOLE])
+        yield " ".join(question.split()[:WORDS]), own, answer

@@ -7,8 +7,9 @@ questions whose own document is hidden. Both are drawn when a run is built
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,17 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX
 from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 10)
+CALIBRATION = Stage("calibration", 11)
 SCORES, NULL = "scores.safetensors", "calibration.json"
 ANSWERS, RELATED = "probably answers", "may be related"
 NOTHING = "probably nothing here answers this"
 UNLIKELY = "unlikely to answer"
-ANSWERS_AT, RELATED_AT = 0.05, 0.95
-"""Highest chance of a hit that probably answers, and of one that may be related. On SciFact 4 % of
-the questions with an answer are beyond, and 13 % of those without."""
+ANSWERS_AT = 0.05
+"""Highest chance of a hit that probably answers."""
+REFUSED, REFUSED_WRONGLY = 0.5, 0.2
+"""Most of the questions without an answer, and of those with one, whose first hit is unlikely to
+answer. A run's own questions are harder than those of people: of the latter, 0 to 6 % with a right
+first hit were refused in six collections."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
@@ -42,19 +46,25 @@ LEAST_SHOWN = 0.001
 """Shares below are shown as less than that."""
 FEWEST = 20
 """Values, and groups of documents, below which nothing is said of matches."""
+FEWEST_ASKED = 40
+"""Questions below which no hit has a verdict."""
+SHARES = (1.0, 0.5, 0.25, 0.0)
+"""Shares of their weight that cosines may have in search."""
+_ANSWERING, _PART, _WIDE = 50, 20, 5.0
+"""Documents that may answer a question as well as its own: so many, and one in 20, at most. The gap
+after them is so many times the mean gap, at least."""
 UNKNOWN = (
     f"Nothing is known of false matches: that takes {FEWEST} documents, or texts, with vectors "
     "that differ."
 )
 ALIKE = "Where there is no cosine, texts are so alike that even equal ones are chance."
-STRANGE = 0.25
-"""Share of their weight below which cosines know too little of the documents not to say so."""
 GUESSED = 1
 """Texts beyond a threshold, by chance, below which it is a guess."""
 _AHEAD = 2.5
 """Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
 _LEAST_GAP = 1e-6
 _HIGHEST, _ROUNDS = 4, 5
+_PLACES, _SURE = 10, 1.645
 _CHANCES: Floats = np.geomspace(1.0, 1e-4, 200)
 _MIDDLES: Floats = (np.arange(200) + 0.5) / 200
 _FEW = 0.1
@@ -153,18 +163,106 @@ def _mean_gap(gaps: Floats) -> float:
     return max(float(gaps.mean()), _LEAST_GAP)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a question of a run finds where all that answers it is hidden.
+
+    Attributes:
+        evidence: Unit → evidence of the first hit.
+        answer: Evidence of the text that answers; None without one.
+        ahead: How many documents are ahead of that text at each of `SHARES`; empty without one.
+    """
+
+    evidence: Mapping[str, float]
+    answer: float | None = None
+    ahead: tuple[int, ...] = ()
+
+
+def answering(scores: Floats) -> Ints:
+    """Return which of n documents answer a question as well as its own, which is not among them.
+
+    Versions and further documents of one kind are ahead of all others. j times the gap after the
+    j-th highest score has one distribution for all j (Rényi 1953). So they end at a gap that is
+    far wider than the mean of the first.
+    """
+    order = np.argsort(-scores, kind="stable")
+    most = min(_ANSWERING, len(order) // _PART)
+    if most < _HIGHEST:
+        return order[:0]
+    gaps = -np.diff(scores[order[: most + 1]]) * np.arange(1, most + 1)
+    widest = int(gaps.argmax())
+    mean = float(np.median(gaps)) / np.log(2)
+    return order[: widest + 1] if gaps[widest] > _WIDE * mean else order[:0]
+
+
+def best_share(ahead: Sequence[Sequence[int]]) -> float:
+    """Return the share of their weight by which cosines find most answers among ten documents.
+
+    It is 1 unless a lower one is surely better (one-sided, 5 %).
+
+    Args:
+        ahead: How many documents are ahead of the answer of each of n questions at each of
+            `SHARES`, (n, 4).
+    """
+    if len(ahead) < FEWEST:
+        return 1.0
+    places = np.array(ahead, np.float64)
+    gains = np.where(places < _PLACES, 1 / np.log2(places + 2), 0.0)
+    more = gains - gains[:, :1]
+    means, errors = more.mean(axis=0), more.std(axis=0) / np.sqrt(len(more))
+    best = int(means.argmax())
+    return SHARES[best] if means[best] > _SURE * errors[best] else 1.0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Evidence of first hits, ascending: where nothing answers, and of texts that answer.
+
+    Attributes:
+        without: Of n questions, from which all that answers is hidden, (n,).
+        there: The higher of that and the evidence of their answer, (m,); m may be 0.
+    """
+
+    without: Floats
+    there: Floats
+
+    def chance(self, evidence: float) -> float:
+        """Return how often a question without an answer here has a first hit as good, in (0, 1]."""
+        as_high = len(self.without) - np.searchsorted(self.without, evidence - 1e-9)
+        return float((1 + as_high) / (1 + len(self.without)))
+
+    @cached_property
+    def least(self) -> float:
+        """Evidence below which a hit is unlikely to answer."""
+        sides = (self.without, REFUSED), (self.there, REFUSED_WRONGLY)
+        return min(float(np.quantile(values, share)) for values, share in sides if len(values))
+
+    def verdict(self, evidence: float) -> str:
+        """Return in words whether a hit answers."""
+        if self.chance(evidence) <= ANSWERS_AT:
+            return ANSWERS
+        return RELATED if evidence >= self.least else UNLIKELY
+
+    def shares(self) -> dict[str, tuple[float | None, float]]:
+        """Return verdict → shares of questions it is said of: with an answer here, and without."""
+        words = [[*map(self.verdict, values)] for values in (self.there, self.without)]
+        return {
+            word: (words[0].count(word) / len(words[0]) if words[0] else None,
+                   words[1].count(word) / len(words[1]))
+            for word in (ANSWERS, RELATED, UNLIKELY)
+        }  # fmt: skip
+
+
 @dataclass(frozen=True, repr=False)
 class Calibration(Result):
     """What the scores of an encoder mean among some texts.
 
     Attributes:
         matches: The null of matches; None where too little is known.
-        answers: `sentence` and `document` → ascending evidence of the first hits of questions
-            whose own document is hidden, (n,); empty without a run.
+        answers: `sentence` and `document` → what evidence says of an answer; empty without a run,
+            and where fewer than `FEWEST_ASKED` questions can be asked.
         scripts: Writing systems of the documents, as Unicode names them, such as `LATIN`.
-        agreement: How many deviations nearer than the mean of all documents is the one that words
-            find first for such a question, and which does not have it as a sentence; None where
-            less than `FEWEST` questions have one.
+        share: Share of their weight that cosines have in search (`best_share`).
 
     Example:
         >>> import firth
@@ -173,9 +271,9 @@ class Calibration(Result):
     """
 
     matches: MatchNull | None
-    answers: Mapping[str, Floats] = field(default_factory=dict)
+    answers: Mapping[str, Answers] = field(default_factory=dict)
     scripts: frozenset[str] = frozenset()
-    agreement: float | None = None
+    share: float = 1.0
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Calibration":
@@ -185,11 +283,13 @@ class Calibration(Result):
             MissingStageError: It is not built.
         """
         folder = Run.open(run).folder(CALIBRATION)
-        answers, _ = read_arrays(folder / SCORES)
+        arrays, _ = read_arrays(folder / SCORES)
         stored = read_json(folder / NULL)
-        known = stored["matches"]
-        matches = MatchNull(**{**known, "angles": tuple(known["angles"])}) if known else None
-        return cls(matches, answers, frozenset(stored["scripts"]), stored["agreement"])
+        null = stored["matches"]
+        matches = MatchNull(**{**null, "angles": tuple(null["angles"])}) if null else None
+        units = {name.partition("-")[0] for name in arrays}
+        answers = {u: Answers(arrays[f"{u}-without"], arrays[f"{u}-there"]) for u in units}
+        return cls(matches, answers, frozenset(stored["scripts"]), stored["share"])
 
     @classmethod
     def current(cls, run: Run) -> "Calibration | None":
@@ -200,15 +300,6 @@ class Calibration(Result):
         known = manifest.inputs if manifest.version == CALIBRATION.version else {}
         same = all(known.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
-
-    @property
-    def share(self) -> float:
-        """The share, in [0, 1], of their weight that cosines have in search.
-
-        It is the square of the agreement, up to 1. Encoders have an agreement of 1.8 to 10, and 0.9
-        among long speeches that are all alike; random vectors have 0.0 to 0.2, and so no weight.
-        """
-        return 1.0 if self.agreement is None else min(max(self.agreement, 0.0), 1.0) ** 2
 
     def _known(self) -> MatchNull:
         if self.matches is None:
@@ -282,17 +373,6 @@ class Calibration(Result):
         unlike = int((self._known().chance(cosines, texts) > FLOOR).sum())
         return min(unlike / (1 - FLOOR), float(len(cosines)))
 
-    def answer_chance(self, evidence: float, unit: str) -> float:
-        """Return how often a question without an answer here has a first hit as good, in (0, 1].
-
-        Args:
-            evidence: Evidence of a hit (`firth.search.search.Hit`).
-            unit: `sentence` or `document`.
-        """
-        best = self.answers[unit]
-        as_high = len(best) - np.searchsorted(best, evidence - 1e-9)
-        return float((1 + as_high) / (1 + len(best)))
-
     def thresholds(self) -> dict[str, float]:
         """Return rate of false matches → least cosine; nothing where too little is known."""
         if self.matches is None:
@@ -316,12 +396,15 @@ class Calibration(Result):
             "thresholds": self.thresholds(),
             "matches": self.matches
             and {name: getattr(self.matches, name) for name in ("gap", "texts", "drawn")},
-            "questions": {unit: len(evidence) for unit, evidence in self.answers.items()},
+            "answers": {
+                unit: {"questions": len(answers.without), "said of": answers.shares()}
+                for unit, answers in self.answers.items()
+            },
             "note": UNKNOWN if self.matches is None else "",
         }
 
     def lines(self, top: int) -> Iterator[str]:
-        """Yield a table of thresholds for rates of false matches."""
+        """Yield tables of thresholds for rates of false matches, and of verdicts on hits."""
         yield self.summary()
         rows = [
             [f"{100 * float(rate):g} %", f"{cut:.3f}" if cut < 1 else "none"]
@@ -329,6 +412,18 @@ class Calibration(Result):
         ]
         if rows:
             yield from ("", table([["false matches", "cosine"], *rows]))
+        if answers := self.answers.get("sentence"):
+            yield from (
+                "",
+                f"Of {len(answers.there):,} questions of the run's own with an answer, and of "
+                f"{len(answers.without):,} from which all that answers is hidden, a hit says:",
+                "",
+            )
+            shares = [
+                [word, "-" if there is None else percent(there), percent(without)]
+                for word, (there, without) in answers.shares().items()
+            ]
+            yield table([["verdict", "answered", "without"], *shares])
 
 
 def percent(share: float) -> str:
@@ -347,18 +442,6 @@ def check_rate(rate: float, name: str = "false-match rate") -> None:
     """Raise `InputError` unless a rate is in (0, 1)."""
     if not isinstance(rate, int | float) or not 0 < rate < 1:
         raise InputError(f"{name}: got {rate!r:.80}; expected a number between 0 and 1")
-
-
-def verdict(chance: float) -> str:
-    """Return in words whether a hit answers, by its chance (`Calibration.answer_chance`).
-
-    Example:
-        >>> verdict(0.01), verdict(0.2), verdict(0.99)
-        ('probably answers', 'may be related', 'unlikely to answer')
-    """
-    if chance <= ANSWERS_AT:
-        return ANSWERS
-    return RELATED if chance <= RELATED_AT else UNLIKELY
 
 
 def scripts_of(texts: Iterable[str], share: float = 0.0) -> frozenset[str]:

@@ -3,9 +3,8 @@
 BM25 finds names and numbers, and vectors find what is said in other words. Scores of different
 kinds are added as deviations from their mean over all documents. A document has the BM25 of its
 whole text, title and fields, the cosine of its best sentence, and that of its own vector
-(`firth.search.index`). Up to 1.5 deviations a cosine counts half: most texts are neither near a
-query nor far. All cosines count less where what words find first is not near: an encoder that does
-not know the documents costs nothing (`Calibration.share`).
+(`firth.search.index`). Cosines count less where the run's own questions find their answers better
+so: an encoder that does not know the documents costs little (`Calibration.share`).
 
 A sentence has the mean of its score and its document's: a word that the answer needs may be
 in the title, or in the sentence before. Sentences below the mean length count as long as that:
@@ -15,9 +14,9 @@ document. It is a hit itself then, with the cosine of the best sentence there.
 A heading is context: its words count for its document, and it is no hit.
 
 Scores are relative to the query. The *evidence* of a hit is not: it has BM25 divided by the highest
-that any text could have, the cosine, and how far the best document is ahead of those that have a
-word of the query. The calibration says how often the first hit of a question without an answer
-reaches it. The verdict on a query is that on its first hit, and no later hit has a better one.
+that any text could have, and the cosine. The calibration says how often the first hit of a question
+without an answer reaches it. The verdict on a query is that on its first hit, and no later hit has
+a better one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +33,15 @@ from firth.run.console import note, plural, wrapped
 from firth.run.errors import InputError
 from firth.run.results import Record, Results
 from firth.run.run import Run
-from firth.search.calibration import NOTHING, UNLIKELY, Calibration, scripts_of, verdict
+from firth.search.calibration import (
+    NOTHING,
+    SHARES,
+    UNLIKELY,
+    Asked,
+    Calibration,
+    answering,
+    scripts_of,
+)
 from firth.search.index import Index, index_encoder
 from firth.text.types import Floats, Ints, Singles, starts
 
@@ -42,13 +49,9 @@ Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 UNITS: tuple[Unit, ...] = ("sentence", "document")
-DENSE_WEIGHT, NAMED_WEIGHT = 1.0, 2.0
-"""Weight of cosines of the encoder that the run has built, and of a pretrained one; BM25 has weight
-1. It is doubled where documents have fewer than `_FEW` sentences in the mean: BM25 has few
-words there, and a vector all of them. Chosen on SciFact, CACM, titles of a forum and captions."""
-BEYOND = 1.5
-"""Deviations up to which a cosine counts half. Where all count fully, a model of English loses half
-a point of nDCG@10 in German, French and Hausa; where these count nothing, a quarter in English."""
+DENSE_WEIGHT, NAMED_WEIGHT = 0.25, 1.5
+"""Weight of each cosine of the encoder that the run has built, and of a pretrained one; BM25 has
+weight 1."""
 EVIDENCE_WEIGHTS = 0.75, 2.0
 """Weight of the cosine in the evidence, of both kinds of encoders; BM25 has weight 1."""
 TITLE_WEIGHT = 3.0
@@ -58,15 +61,9 @@ _ALSO = 3
 _NEAREST = 3
 """Hits that are shown where nothing answers."""
 NOT_INDEXED = "not indexed yet, and not searched"
-AHEAD_WEIGHT = 0.1
-"""What it adds to the evidence that the best document is a standard deviation ahead by its words.
-Chosen on SciFact."""
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
 _GROWTH = 4
-_FEW = 2
-_EQUAL, _TRIED = 0.995, 10
-"""Cosine from which two texts are taken for equal, and documents of that kind that are passed."""
 _FLAT = 1e-6
 """Deviation up to which all scores are taken for equal."""
 _LEAST = 1e-12
@@ -195,12 +192,11 @@ class _Candidates:
     def __getitem__(self, chosen: npt.NDArray[Any]) -> "_Candidates":
         return _Candidates(**{name: column[chosen] for name, column in vars(self).items()})
 
-    def first(self, most: int, mode: Mode, ahead: float) -> "_Candidates":
-        """Return the best that are hits by a mode, the best first; `ahead` adds to the evidence."""
+    def first(self, most: int, mode: Mode) -> "_Candidates":
+        """Return the best that are hits by a mode, the best first."""
         counts = mode != "lexical", mode != "dense"
         hits = self[(counts[0] & (self.dense > 0)) | (counts[1] & (self.lexical > 0))]
-        best = hits[np.lexsort((hits.numbers, -hits.scores))[:most]]
-        return replace(best, evidence=best.evidence + ahead)
+        return hits[np.lexsort((hits.numbers, -hits.scores))[:most]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,11 +243,6 @@ class _Scale:
         """Return scores as deviations from the mean; 0 where all are equal."""
         standard: Floats = (scores.astype(np.float64) - self.mean) / self.deviation
         return standard
-
-    def weighted(self, scores: Singles) -> Floats:
-        """Return cosines as deviations, of which those up to `BEYOND` count half."""
-        standard = self.standard(scores)
-        return (standard + np.maximum(standard - BEYOND, 0.0)) / 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,6 +300,9 @@ class Search:
 
     Attributes:
         index: Vectors and BM25.
+        calibration: The meaning of scores; None where the run has none for this index.
+        dense_weight: Weight of each cosine in hybrid search; BM25 has weight 1.
+        evidence_weight: Weight of the cosine in the evidence; BM25 has weight 1.
 
     Example:
         >>> search = Search.open("run")  # doctest: +SKIP
@@ -316,8 +310,8 @@ class Search:
         ...     print(hit.score, hit.document, hit.text)
     """
 
-    def __init__(self, run: Run, index: Index) -> None:
-        self._run, self.index = run, index
+    def __init__(self, run: Run, index: Index, calibration: Calibration | None) -> None:
+        self._run, self.index, self.calibration = run, index, calibration
         self.unindexed = plural(index.unindexed, "document") if index.unindexed else ""
         self._vector = vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         sizes = np.diff(index.corpus.document_bounds)
@@ -330,8 +324,7 @@ class Search:
         self._compared = lru_cache(2)(lambda query: gathered().cosines(vector(query)))
         self._is_named = index_encoder(run) is not None
         self._weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
-        if len(index) < _FEW * len(self._filled):
-            self._weight *= 2
+        self.dense_weight = self._weight * (calibration.share if calibration else 1.0)
         self.evidence_weight = EVIDENCE_WEIGHTS[self._is_named]
 
     @classmethod
@@ -339,26 +332,14 @@ class Search:
         """Open the search of a run; errors as of `Index.open`."""
         run = Run.open(run)
         index = Index.open(run)
-        search = cls(run, index)
+        search = cls(run, index, Calibration.current(run))
         if search.unindexed:
             note(f"{run.path}: {search.unindexed} {NOT_INDEXED}. Run firth build")
         return search
 
     def renewed(self) -> "Search":
         """Return the search of the documents that the run has now (`Index.renewed`)."""
-        search = Search(self._run, self.index.renewed())
-        search.calibration = self.calibration
-        return search
-
-    @cached_property
-    def calibration(self) -> Calibration | None:
-        """The meaning of scores; None where the run has none for this index."""
-        return Calibration.current(self._run)
-
-    @property
-    def dense_weight(self) -> float:
-        """Weight of cosines in hybrid search; BM25 has weight 1."""
-        return self._weight * (self.calibration.share if self.calibration else 1.0)
+        return Search(self._run, self.index.renewed(), self.calibration)
 
     def search(
         self,
@@ -399,7 +380,7 @@ class Search:
         if self._is_named or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
             hits = tuple(self._hits(query, best, unit, where))
-        if self.calibration:
+        if self.calibration and self.calibration.answers:
             answer = hits[0].answer if hits else UNLIKELY
             answer = NOTHING if answer == UNLIKELY else answer
         has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
@@ -415,36 +396,38 @@ class Search:
         scripts = scripts_of([query])
         return bool(scripts) and not scripts & self.calibration.scripts
 
-    def first_evidence(self, query: str, hidden: int | None = None) -> dict[Unit, float]:
-        """Return the evidence of the first hit of each unit outside a document, at least 0."""
-        every = np.arange(self.index.corpus.n_documents)
-        left = None if hidden is None else np.delete(every, hidden)
-        first = self._candidates(query, 1, "hybrid", UNITS, left)
-        found = {unit: first[unit].evidence for unit in UNITS}
-        return {unit: float(found[unit][0]) if len(found[unit]) else 0.0 for unit in UNITS}
+    def first_evidence(self, query: str, documents: Ints | None = None) -> dict[str, float]:
+        """Return the evidence of the first hit of each unit in documents, at least 0."""
+        first = self._candidates(query, 1, "hybrid", UNITS, documents)
+        return {unit: float(first[unit].evidence.max(initial=0.0)) for unit in UNITS}
 
-    def agreement(self, query: str, hidden: int) -> float | None:
-        """Return how near that is which words find first outside a document.
+    def ask(self, question: str, own: int, answer: tuple[str, Singles] | None) -> Asked:
+        """Ask a question of document `own`, which is hidden with all that answers as well.
 
-        It is the mean deviation of its two cosines from those of all documents, at most their
-        number's square root. Documents that have the query as a sentence are left out, because
-        equal texts are near for any encoder. None where no other of the first `_TRIED` documents
-        has a word of the query.
+        Args:
+            question: Some words of the document.
+            own: The document.
+            answer: A text that takes the place of the document, and its unit vector.
         """
-        documents = self.index.bm25.scores(query)[1]
-        documents[hidden] = 0.0
-        documents[~self._has_text] = 0.0
-        scales = [*map(_Scale.of, self._compared(query)[1:])]
-        for _ in range(_TRIED):
-            first = int(documents.argmax())
-            if documents[first] <= 0:
-                return None
-            near = self._near(query, np.array([first]))[1:]
-            if near[0][0] < _EQUAL:
-                deviations = [s.standard(cosine)[0] for s, cosine in zip(scales, near, strict=True)]
-                return float(np.mean(deviations))
-            documents[first] = 0.0
-        return None
+        others = np.delete(np.arange(self.index.corpus.n_documents), own)
+        by_words = _ByWords.of(self.index, question, others)
+        chosen = self._chosen(question, 1, "hybrid", by_words, others)
+        scales = [*map(_Scale.of, self._compared(question)[1:])]
+        words = by_words.scales[1].standard(by_words.titled[chosen])
+        near = zip(scales, self._near(question, chosen)[1:], strict=True)
+        cosines = np.sum([scale.standard(cosine) for scale, cosine in near], axis=0)
+        siblings = chosen[answering(words + self.dense_weight * cosines)]
+        evidence = self.first_evidence(question, np.setdiff1d(others, siblings))
+        if answer is None:
+            return Asked(evidence)
+        score, ceiling = self.index.bm25.score_of(question, answer[0], own)
+        cosine = np.array([self._vector(question) @ answer[1]])
+        word = by_words.scales[1].standard(np.array([score], np.float32))
+        both = sum(scale.standard(cosine) for scale in scales)
+        weights = [share * self._weight for share in SHARES]
+        ahead = [int((words + w * cosines > word + w * both).sum()) for w in weights]
+        cover = score / max(ceiling, _LEAST)
+        return Asked(evidence, cover + self.evidence_weight * float(cosine[0]), tuple(ahead))
 
     def _distinct(
         self, query: str, top: int, mode: Mode, unit: Unit, where: str | None
@@ -482,11 +465,11 @@ class Search:
         chosen = self._chosen(query, pool, mode, by_words, documents)
         near = self._near(query, chosen)
         cosines, nearest, whole = (
-            _Scale.of(known).weighted(cosine)
-            for known, cosine in zip(self._compared(query), near, strict=True)
+            _Scale.of(sample).standard(cosine)
+            for sample, cosine in zip(self._compared(query), near, strict=True)
         )
         hybrid = by_words.scales[1].standard(by_words.titled[chosen])
-        hybrid += self.dense_weight * (nearest + whole) / 2
+        hybrid += self.dense_weight * (nearest + whole)
         named = np.empty(0, np.int64)
         if mode != "dense":
             named = self._named(query, chosen, hybrid, by_words.title_weights, pool, where)
@@ -496,7 +479,7 @@ class Search:
 
         lexical = (rows.lexical / by_words.highest[0] + whole_lexical[rows.owners]) / 2
         dense = near[0][rows.like].astype(np.float64)
-        own = by_words.scales[0].standard(rows.lexical) + self.dense_weight * cosines[rows.like]
+        own = by_words.scales[0].standard(rows.lexical) + 2 * self.dense_weight * cosines[rows.like]
         own_cover = by_words.sentences[rows.numbers[rows.like]] / by_words.ceilings[0]
         sentences = _Candidates(
             numbers=rows.numbers,
@@ -505,20 +488,19 @@ class Search:
             lexical=lexical,
             evidence=(own_cover + cover[rows.owners]) / 2 + self.evidence_weight * dense,
         )
-        found: dict[Unit, _Candidates] = {}
+        candidates: dict[Unit, _Candidates] = {}
         if "sentence" in units:
-            found["sentence"] = sentences[~rows.is_hidden]
+            candidates["sentence"] = sentences[~rows.is_hidden]
         if "document" in units:
             dense = (near[1] + near[2]).astype(np.float64) / 2
-            found["document"] = _Candidates(
+            candidates["document"] = _Candidates(
                 numbers=np.arange(len(chosen)),
                 scores=_of_mode(mode, hybrid, dense, whole_lexical),
                 dense=dense,
                 lexical=whole_lexical,
                 evidence=cover + self.evidence_weight * near[1],
             )
-        ahead = AHEAD_WEIGHT * _ahead(by_words.documents)
-        best = {unit: every.first(pool, mode, ahead) for unit, every in found.items()}
+        best = {unit: scored.first(pool, mode) for unit, scored in candidates.items()}
         if "document" in best:
             numbers = rows.best_of(best["document"].numbers, sentences.scores)
             best["document"] = replace(best["document"], numbers=numbers)
@@ -626,14 +608,13 @@ class Search:
         corpus, bm25 = self.index.corpus, self.index.bm25
         texts, n = self._texts(best.numbers, query, where), len(corpus)
         owners = np.where(best.numbers < n, corpus.document_of(best.numbers), best.numbers - n)
-        content, chance = bm25.content(query), None
+        content, evidence = bm25.content(query), np.inf
+        answers = self.calibration.answers.get(unit) if self.calibration else None
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
             document, also = self._shown(d, query, where)
-            if self.calibration:
-                new = self.calibration.answer_chance(float(best.evidence[row]), unit)
-                chance = new if chance is None else max(chance, new)
+            evidence = min(evidence, float(best.evidence[row]))
             yield Hit(
                 score=float(best.scores[row]),
                 text=text,
@@ -645,8 +626,8 @@ class Search:
                 lexical_score=float(best.lexical[row]),
                 matches=bm25.matched(content, text),
                 title_matches=bm25.matched(content, document.title),
-                chance=chance,
-                answer="" if chance is None else verdict(chance),
+                chance=answers.chance(evidence) if answers else None,
+                answer=answers.verdict(evidence) if answers else "",
                 source=document.source,
                 line=document.line,
                 date=document.date,
@@ -659,16 +640,6 @@ class Search:
 def _of_mode(mode: Mode, hybrid: Floats, dense: Floats, lexical: Floats) -> Floats:
     """Return the scores by which a mode ranks."""
     return {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
-
-
-def _ahead(scores: Singles) -> float:
-    """Return by how many standard deviations the best of all scores above 0 is ahead of their mean.
-
-    Long questions have low scores; where one document answers, it is ahead all the same.
-    """
-    some = scores[scores > 0].astype(np.float64)
-    spread = float(some.std()) if len(some) else 0.0
-    return float(some.max() - some.mean()) / spread if spread > 0 else 0.0
 
 
 def _only(scores: Singles, kept: Ints) -> Singles:
