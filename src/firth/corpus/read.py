@@ -3,16 +3,12 @@
 import contextlib
 import fnmatch
 import glob
-import json
 import os
 import shlex
-import sqlite3
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
-from itertools import chain, groupby, takewhile
-from operator import itemgetter
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -122,52 +118,38 @@ def _named_by_text(item: Item) -> Item:
 def _grouped(items: Iterable[Item], settings: CorpusSettings) -> Iterator[Item]:
     """Yield one document for the records of one value of `group_by`, such as a thread.
 
-    All is read first, into a temporary database, so that memory holds one document. A document has
-    the place and the id of its first record. Its records follow each other by date, those without
-    one last, and each begins a paragraph. A document that would be longer than `max_record_bytes`
-    ends before, and another one begins. Records without the field stay documents by themselves.
+    All is read first. A document has the place and the id of its first record. Its records follow
+    each other by date, those without one last, and each begins a paragraph. A document that would
+    be longer than `max_record_bytes` ends before, and another one begins. Records without the field
+    stay documents by themselves.
     """
-    has_documents = has_groups = False
-    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as database:
-        database.execute("CREATE TABLE items (n INTEGER PRIMARY KEY, name, date TEXT, item TEXT)")
-        database.execute("BEGIN")
-        for n, item in enumerate(items):
-            name, date = "", ""
-            if isinstance(item, Document):
-                name, date = item.group, item.date or _UNDATED
-                has_documents, has_groups = True, has_groups or bool(name)
-            row = (n, name or n, date, json.dumps(asdict(item)))
-            database.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
-        if has_documents and not has_groups:
-            raise InputError(
-                f"corpus.group_by: no record has the field {settings.group_by!r}, or all values of "
-                "it are empty; expected the name of a field that related records have in common"
-            )
-        order = "min(n) OVER (PARTITION BY name), date, n"
-        rows = database.execute(f"SELECT name, item FROM items ORDER BY {order}")
-        for _, members in groupby(rows, key=itemgetter(0)):
-            held: list[Document] = []
-            size = 0
-            for _, stored in members:
-                item = _restored(json.loads(stored))
-                if isinstance(item, Problem):
-                    yield item
-                    continue
-                added = len(item.text.encode()) + 2
-                if held and size + added > settings.max_record_bytes:
-                    yield _joined(held)
-                    held, size = [], 0
-                held.append(item)
-                size += added
-            if held:
-                yield _joined(held)
-
-
-def _restored(stored: dict[str, Any]) -> Item:
-    if "reason" in stored:
-        return Problem(**{**stored, "reason": Reason(stored["reason"])})
-    fields = {name: tuple(values) for name, values in stored["fields"].items()}
-    return Document(**{**stored, "fields": fields})
+    problems: dict[int, Problem] = {}
+    groups: dict[str | int, list[Document]] = {}
+    for number, item in enumerate(items):
+        if isinstance(item, Problem):
+            problems[number] = item
+            groups[number] = []
+        else:
+            groups.setdefault(item.group or number, []).append(item)
+    if len(problems) < len(groups) and not any(isinstance(name, str) for name in groups):
+        raise InputError(
+            f"corpus.group_by: no record has the field {settings.group_by!r}, or all values of it "
+            "are empty; expected the name of a field that related records have in common"
+        )
+    for name, records in groups.items():
+        if isinstance(name, int) and name in problems:
+            yield problems[name]
+        part: list[Document] = []
+        size = 0
+        for record in sorted(records, key=lambda record: record.date or _UNDATED):
+            added = len(record.text.encode()) + 2
+            if part and size + added > settings.max_record_bytes:
+                yield _joined(part)
+                part, size = [], 0
+            part.append(record)
+            size += added
+        if part:
+            yield _joined(part)
 
 
 def _joined(records: Sequence[Document]) -> Document:
@@ -201,14 +183,13 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
         return Given(records=_records(inputs))
     problems = [] if named else ["none given"]
     walk = _Walk(run)
-    files: dict[str, tuple[PurePosixPath, Source]] = {}
+    sources: dict[str, Source] = {}
     for name in named:
         if name == DEMO:
-            files[name] = (PurePosixPath(DEMO), Source(DEMO, str(_SPEECHES), "jsonl", ".gz"))
+            sources[name] = Source(DEMO, str(_SPEECHES), "jsonl", ".gz")
             continue
-        remote = "://" in name
-        found = _remote(name, problems) if remote else _expand(name, walk, problems)
-        for path, called in found:
+        files = _remote(name, problems) if "://" in name else _expand(name, walk, problems)
+        for path, called in files:
             kind = format_of(path)
             if kind is None:
                 problems.append(f"{path}: unknown extension; known are {known_extensions()}")
@@ -216,13 +197,11 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
                 problems.append(f"{path}: no permission to read it")
             else:
                 require_reader(kind, called)
-                absolute = f"/{name.replace('://', '/')}/{called}" if remote else path.absolute()
-                place = PurePosixPath(_utf8(str(absolute)))
-                files.setdefault(os.path.realpath(path), (place, Source(called, str(path), *kind)))
+                sources.setdefault(os.path.realpath(path), Source(called, str(path), *kind))
     if problems:
         listed = "".join(f"\n  - {problem}" for problem in problems)
         raise InputError(f"inputs that cannot be read:{listed}")
-    return Given(_with_distinct_names(list(files.values())), None, tuple(walk.left_out))
+    return Given(tuple(sources.values()), None, tuple(walk.left_out))
 
 
 def input_names(inputs: Inputs) -> list[str] | None:
@@ -261,7 +240,7 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
     path = Path(os.path.expanduser(name))
     if walk.is_in_run(path):
         problems.append(f"{name}: inside the run. Name documents outside of it, or another --run")
-    elif path.is_dir() and not _is_kernels(path):
+    elif path.is_dir():
         before = len(walk.left_out)
         files, others = walk.files(path)
         if not files:
@@ -271,7 +250,7 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
             known = known_extensions()
             problems.append(f"{path}: no file with a known extension{seen}; known are {known}")
         return [(file, _name(file, path)) for file in files]
-    elif _is_file(path):
+    elif path.is_file():
         return [(path, _name(path, path))]
     elif os.path.lexists(path):
         problems.append(f"{path}: {_what(path)}; expected a file or folder")
@@ -316,8 +295,6 @@ class _Walk:
             if (real := os.path.realpath(folder)) in seen:
                 detail = f"a link to {_utf8(real)}"
                 self._leave_out(folder, root, Reason.READ_ALREADY, detail)
-            elif _is_kernels(folder):
-                self._leave_out(folder, root, Reason.NOT_A_FILE, _what(folder))
             elif self.is_in_run(folder) or _is_output(folder):
                 self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
             else:
@@ -337,7 +314,7 @@ class _Walk:
                         is_other = not format_of(path) and os.path.exists(path)
                     if is_other:
                         others += 1
-                    elif not _is_file(path):
+                    elif not path.is_file():
                         self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
                     elif not pattern and path.name.lower() in _REPEATING:
                         detail = "a page to print or of links; name it to read it"
@@ -364,20 +341,6 @@ def _is_output(folder: Path) -> bool:
         return False
 
 
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not _is_kernels(path)
-
-
-def _is_kernels(path: Path) -> bool:
-    """Return whether a file or folder is in /proc or /sys, where reading may never end."""
-    return path.stat().st_dev in _kernel_devices()
-
-
-@cache
-def _kernel_devices() -> frozenset[int]:
-    return frozenset(os.stat(root).st_dev for root in ("/proc", "/sys") if os.path.isdir(root))
-
-
 def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False) -> bool:
     """Return whether path parts match a pattern; with `partly`, could be the start of a match."""
     if not pattern or (partly and not parts):
@@ -390,9 +353,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str], partly: bool = False)
 
 
 def _what(path: Path) -> str:
-    if not os.path.exists(path):
-        return "a link that leads nowhere"
-    return "of the kernel" if _is_kernels(path) else "a FIFO, socket or device"
+    return "a FIFO, socket or device" if os.path.exists(path) else "a link that leads nowhere"
 
 
 def _utf8(name: str) -> str:
@@ -402,22 +363,6 @@ def _utf8(name: str) -> str:
 def _name(path: str | Path, root: Path) -> str:
     start = Path(os.path.abspath(root)).parent
     return _utf8(Path(os.path.abspath(path)).relative_to(start).as_posix())
-
-
-def _with_distinct_names(files: list[tuple[PurePosixPath, Source]]) -> tuple[Source, ...]:
-    """Put as many enclosing folders before equal names as it takes to make them differ."""
-    paths: dict[PurePosixPath, None] = {}
-    names = [source.name for _, source in files]
-    for index, (path, _) in enumerate(files):
-        if path in paths:  # "\xff" is a byte in one name, and four characters in the other.
-            path, names[index] = PurePosixPath(f"{path} ({index})"), f"{names[index]} ({index})"
-        paths[path] = None
-    while repeated := {name for name, count in Counter(names).items() if count > 1}:
-        for index, path in enumerate(paths):
-            if names[index] in repeated:
-                depth = len(PurePosixPath(names[index]).parts) + 1
-                names[index] = "/".join(path.parts[-depth:])
-    return tuple(replace(source, name=name) for name, (_, source) in zip(names, files, strict=True))
 
 
 # --- Remote files ------------------------------------------------------------------------------
