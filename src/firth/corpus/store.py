@@ -28,15 +28,13 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.document import Document, Problem, Reason
-from firth.corpus.siblings import sketch
 from firth.run.console import plural
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
 from firth.text.types import checked_text
-from firth.text.words import words
 
 FILE = "corpus.db"
 VERSION = 4
-"""Version of the schema; a store of an earlier one is brought to it (`_migrate`)."""
+"""Version of the schema."""
 _APPLICATION = 0x66727468
 """It marks a database as firth's."""
 _MAGIC = b"SQLite format 3\0"
@@ -204,52 +202,16 @@ def _connected(path: Path, writes: bool) -> sqlite3.Connection:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
         raise InputError(f"{path}: firth did not write it. Name another folder: --run")
-    if version > VERSION:
+    if version != VERSION:
         raise InputError(
             f"{path}: has version {version}, and this firth reads {VERSION}. Install the firth "
-            "that wrote it, or name another folder: --run"
-        )
-    if version < VERSION and writes:
-        _migrate(database)
-    elif version < VERSION:
-        raise InputError(
-            f"{path}: has version {version}, and this firth reads {VERSION}. Its documents are "
-            f"kept: firth build --run {shlex.quote(str(path.parent))}"
+            "that wrote it, or build in another folder: --run"
         )
     if _tables(database) != _tables_of_version():
         raise sqlite3.DatabaseError("its tables are not those that firth made")
     if not writes:
         database.execute("PRAGMA query_only = ON")
     return database
-
-
-def _migrate(database: sqlite3.Connection) -> None:
-    """Bring a store to this version, in one transaction.
-
-    Version 1 had no sketches, version 2 no seals, version 3 neither copies nor pages of PDF: the
-    next build reads its inputs again.
-    """
-    database.create_function("sketch_of", 1, lambda text: sketch({*words(text)}))
-    run = database.execute
-    run("BEGIN IMMEDIATE")
-    try:
-        (version,) = run("PRAGMA user_version").fetchone()
-        for table in ("documents", "incoming"):
-            if version == 1:
-                text = f"SELECT text FROM texts t WHERE t.key = {table}.key"
-                run(f"ALTER TABLE {table} ADD COLUMN sketch BLOB")
-                run(f"UPDATE {table} SET sketch = sketch_of(({text}))")
-        for table in ("documents", "incoming", "texts", *_SMALL) if version < 3 else ():
-            columns = ", ".join(row[1] for row in run(f"PRAGMA table_info({table})"))
-            run(f"ALTER TABLE {table} ADD COLUMN seal BLOB")
-            run(f"UPDATE {table} SET seal = seal({columns})")
-        run("DELETE FROM meta WHERE name IN ('request', 'call')")
-        run(f"PRAGMA user_version = {VERSION}")
-        run("COMMIT")
-    except sqlite3.Error:
-        with suppress(sqlite3.Error):
-            run("ROLLBACK")
-        raise
 
 
 def _tables(database: sqlite3.Connection) -> list[tuple[str, str]]:
