@@ -192,7 +192,8 @@ def test_each_changed_bit_that_a_user_sees_is_found(
     path = run.path / FILE
     content, expected, rng = path.read_bytes(), seen(run), Random(1)
     marks = {"documents": b"it's", "texts": b"Three is here", "long": b"until dawn",
-             "incoming": b"staged", "meta": b"lim", "removed": b"gone", "problems": b"empty text", "schema": b"TABLE removed"}  # fmt: skip
+             "incoming": b"staged", "meta": b"lim", "removed": b"gone",
+             "problems": b"empty text", "schema": b"TABLE removed"}  # fmt: skip
     places = [content.index(mark) + 1 for mark in marks.values()]
     places += rng.sample([place for place, byte in enumerate(content) if byte], 120)
     counts = Counter[str]()
