@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from zlib import crc32
 
 import numpy as np
-from scipy import sparse
 
 from firth.text.types import Ints
 
@@ -38,6 +37,8 @@ def sibling_groups(sketches: Sequence[bytes], short: float = SHARE) -> Ints:
         sketches: Of each document.
         short: Least share of rare words where a document has fewer words than a sketch holds.
     """
+    from scipy import sparse
+
     n = len(sketches)
     sizes = np.array([len(sketch_bytes) // 4 for sketch_bytes in sketches], np.int64)
     hashes, columns = np.unique(np.frombuffer(b"".join(sketches), "<u4"), return_inverse=True)

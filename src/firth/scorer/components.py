@@ -11,7 +11,6 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
@@ -208,6 +207,8 @@ class AlignedWords:
 
         Every two distinct stems are compared once, or with states every two words.
         """
+        from scipy import sparse
+
         table, n = StemTable.read(self._space, texts), len(texts)
         held = table.weighted(table.rarities**RARITY_POWER)
         spelled, columns = _spelling_matrix(table), len(table.stems)

@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from firth.encoders.words import WordSpace
 from firth.text.stems import gram_table
 from firth.text.types import Floats, Ints, ranges, split_runs, starts
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _PAIRS, _CELLS = 1 << 10, 1 << 14
 """Pairs of texts, and pairs of stems, that are computed together. With more of them, most products
@@ -61,8 +64,10 @@ class StemTable:
         """Length of each stem's spelling direction, (u,)."""
         return np.array([self.space.rarity(stem) for stem in self.stems], dtype=float)
 
-    def weighted(self, weights: Floats) -> sparse.csr_matrix:
+    def weighted(self, weights: Floats) -> "sparse.csr_matrix":
         """Return the weight (u,) of each stem (column) that a text (row) has, (n, u)."""
+        from scipy import sparse
+
         shape = (len(self.bounds) - 1, len(self.stems))
         return sparse.csr_matrix((weights[self.numbers], self.numbers, self.bounds), shape=shape)
 
@@ -73,7 +78,7 @@ class StemTable:
         return sums
 
     @cached_property
-    def grams(self) -> sparse.csr_matrix:
+    def grams(self) -> "sparse.csr_matrix":
         """Weight of a character n-gram (column) that a stem (row) has."""
         return gram_table(self.stems, self.space.idf.common_grams)
 
@@ -84,7 +89,7 @@ class StemTable:
         return sizes
 
     @cached_property
-    def spelled(self) -> sparse.csr_matrix:
+    def spelled(self) -> "sparse.csr_matrix":
         """(n, u); times `grams`, it is the sum of the spelling directions of each text."""
         return self.weighted(self.rarities / np.sqrt(self.sizes))
 
@@ -170,7 +175,7 @@ class Cells:
         return transposed
 
 
-def _sums(rows: sparse.csr_matrix) -> Floats:
+def _sums(rows: "sparse.csr_matrix") -> Floats:
     """Return the sum of each row, exactly rounded.
 
     The order of n-grams depends on other texts. Multiples of ever smaller units sum without error,

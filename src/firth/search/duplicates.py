@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from textwrap import fill, shorten
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from firth.corpus.corpus import Corpus
 from firth.run.console import WIDTH, plural, progress
@@ -36,6 +35,9 @@ from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Unit = Literal["sentence", "document"]
 MIN_WORDS = 6
@@ -601,11 +603,13 @@ def _taken(pairs: Pairs) -> Iterator[tuple[int, dict[int, float]]]:
             yield item, free
 
 
-def _rows(pairs: Pairs, n: int) -> csr_matrix:
+def _rows(pairs: Pairs, n: int) -> "csr_matrix":
+    from scipy.sparse import csr_matrix
+
     return csr_matrix((pairs.scores, (pairs.left, pairs.right)), shape=(n, n))
 
 
-def _row(rows: csr_matrix, item: int) -> dict[int, float]:
+def _row(rows: "csr_matrix", item: int) -> dict[int, float]:
     part = slice(rows.indptr[item], rows.indptr[item + 1])
     return dict(zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True))
 

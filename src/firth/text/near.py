@@ -12,13 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
 from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 NEAR = 0.7
 """One word of 14 changed in the middle, or three words of ten added at an end."""
@@ -168,9 +171,11 @@ class WordTable:
         order = np.lexsort((j, i))
         return Pairs(chosen[i[order]], chosen[j[order]], s[order].astype(np.float32), NEAR)
 
-    def _bigrams(self, chosen: Ints) -> csr_matrix:
+    def _bigrams(self, chosen: Ints) -> "csr_matrix":
         """Return a matrix (chosen texts, bigrams): 1 where a text has one. The columns are ordered
         by frequency, the rarest first."""
+        from scipy.sparse import csr_matrix
+
         rows = np.repeat(np.arange(len(self)), self._lengths)
         inner = np.flatnonzero(rows[1:] == rows[:-1])
         place = np.full(len(self), -1, np.int64)
@@ -193,8 +198,10 @@ class WordTable:
         return matrix
 
 
-def _prefixes(bigrams: csr_matrix, lengths: Ints) -> csr_matrix:
+def _prefixes(bigrams: "csr_matrix", lengths: Ints) -> "csr_matrix":
     """Keep the first so many columns of each row, without those that no other row has."""
+    from scipy.sparse import csr_matrix
+
     rows = np.repeat(np.arange(bigrams.shape[0]), np.diff(bigrams.indptr))
     rank = np.arange(len(bigrams.indices)) - bigrams.indptr[rows]
     frequency = np.bincount(bigrams.indices, minlength=bigrams.shape[1])

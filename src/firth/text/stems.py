@@ -17,14 +17,17 @@ from functools import cached_property
 from hashlib import blake2b
 from heapq import nsmallest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from firth.run.files import read_json, write_json
 from firth.text.types import Floats
 from firth.text.words import SEVERAL, language_of, stemmer_of, stems, stems_of
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Keys = npt.NDArray[np.uint64]
 IDF = "idf.json"
@@ -88,7 +91,7 @@ class CommonGrams:
 
 def gram_table(
     stems: Sequence[str], common: CommonGrams | None = None, pieces: Sequence[str] = ()
-) -> sparse.csr_matrix:
+) -> "sparse.csr_matrix":
     """Return the weight of each n-gram (column) in each of some distinct stems.
 
     The n-grams of `<stem>` have 3 to 5 characters, or 1 to 3 in a syllabary; `common` ones weigh
@@ -116,12 +119,14 @@ def common_grams(stems: Sequence[str], counts: Floats, sentences: int) -> Common
     return CommonGrams(keys[weights < 1], weights[weights < 1])
 
 
-def _table(framed: Sequence[str]) -> tuple[sparse.csr_matrix, Keys]:
+def _table(framed: Sequence[str]) -> "tuple[sparse.csr_matrix, Keys]":
     """Return 1 where a text (row) has an n-gram (column), and the ascending keys of the n-grams.
 
     A key mixes 21 bits of each character. That two of a million n-grams have the same key has a
     probability of 1 in 10 million.
     """
+    from scipy import sparse
+
     lengths = np.array([len(text) for text in framed], np.int64)
     fewer = np.array([_FEWER if _SYLLABIC.search(text) else 0 for text in framed], np.int64)
     whole = np.array([any(map(str.isdigit, text)) for text in framed], bool)  # one n-gram
@@ -226,11 +231,13 @@ def fit_idf(sentences: Iterable[str], stemmer: str) -> Idf:
     return Idf(counts, n, stemmer)
 
 
-def tf_idf(counts: sparse.csr_matrix, weights: Floats) -> sparse.csr_matrix:
+def tf_idf(counts: "sparse.csr_matrix", weights: Floats) -> "sparse.csr_matrix":
     """Return counts, (n, terms), times the weights of terms, (terms,); each row has length 1 or 0.
 
     A weight of 0 leaves a term out.
     """
+    from scipy import sparse
+
     weighted = sparse.csr_matrix(counts @ sparse.diags(weights))
     weighted.eliminate_zeros()
     lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
