@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from firth.evaluation.bootstrap import Estimate
-from firth.pipeline.stages import stages
-from firth.run.executor import Local
+from firth.pipeline.stages import STAGES
 from firth.run.files import write_text
-from firth.run.run import Run
-from firth.run.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 STORED = Path(__file__).with_name("figures")
@@ -85,7 +82,7 @@ def shown(cell: Any) -> str:
 
 def versions() -> dict[str, int]:
     """Return the version of each stage of a run, in today's code."""
-    return {stage.name: stage.version for stage in stages(Run(Path(), Settings()), Local())}
+    return {stage.name: stage.version for stage in STAGES}
 
 
 def older() -> str:

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from tests.conftest import TOY_SETTINGS, toy_documents
 
 import firth
 from firth.run.settings import Section, Settings
@@ -32,6 +33,7 @@ FLOORS = (
     ("pipeline",),
     ("report",),
     ("model", "plain"),
+    ("sklearn",),
     ("serve",),
     ("cli",),
     ("__main__",),
@@ -217,7 +219,7 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
     wrong = [
         f"{module} imports {other}"
         for module, path in MODULES.items()
-        if part(module) not in WINGS
+        if part(module) not in (*WINGS, "sklearn")  # nothing imports it but its users
         for other in imports(path, top_only=True)
         if other.split(".")[0] in HEAVY
     ]
@@ -231,23 +233,43 @@ def test_public_names_are_listed_and_resolve() -> None:
         assert callable(getattr(firth, name)) or name == "__version__"
 
 
-def test_one_similarity_runs_through_few_files(toy_folder: Path) -> None:
-    """A reader who follows a score from the name of the run to the number opens few files."""
-    scorer: Any = firth.open_scorer
-    scorer(str(toy_folder))  # imports are no part of it
+def files_that_run(work: Callable[[], object]) -> set[str]:
+    """Return the files of firth of which a function runs while some work is done."""
     ran: set[str] = set()
 
     def trace(frame: Any, event: str, argument: object) -> None:
         if str(SOURCE) in frame.f_code.co_filename and frame.f_code.co_name != "<module>":
-            ran.add(frame.f_code.co_filename)
+            ran.add(str(Path(frame.f_code.co_filename).relative_to(SOURCE)))
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        scorer(str(toy_folder)).similarities([("A ship sailed.", "A boat left.")])
+        work()
     finally:
         sys.settrace(before)
+    return ran
+
+
+def test_one_similarity_runs_through_few_files(toy_folder: Path) -> None:
+    """A reader who follows a score from the name of the run to the number opens few files."""
+    scorer: Any = firth.open_scorer
+    scorer(str(toy_folder))  # imports are no part of it
+    pairs = [("A ship sailed.", "A boat left.")]
+    ran = files_that_run(lambda: scorer(str(toy_folder)).similarities(pairs))
     assert 5 < len(ran) <= BUDGETS["counts"]["similarity_files"]
+
+
+def test_a_build_and_a_query_run_through_few_files(toy_folder: Path, tmp_path: Path) -> None:
+    """From texts to a run, and from a query to its hits where everything is open."""
+    build: Any = firth.build
+    ran = files_that_run(
+        lambda: build(toy_documents(), tmp_path / "run", settings=TOY_SETTINGS, quiet=True)
+    )
+    assert 20 < len(ran) <= BUDGETS["counts"].get("build_files", 42), sorted(ran)
+    model = firth.load(toy_folder)
+    assert model.search("ship in a storm")
+    ran = files_that_run(lambda: model.search("boat in a harbor"))
+    assert 3 < len(ran) <= BUDGETS["counts"].get("query_files", 12), sorted(ran)
 
 
 def seconds(*command: str) -> float:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import UnitEncoder
 from firth.encoders.static import STATIC, StaticEncoder
-from firth.pipeline.stages import stages
+from firth.pipeline.stages import STAGES
 from firth.run.errors import ChangedError
-from firth.run.executor import Local
 from firth.run.run import CONFIG, PinnedRun, Run
 from firth.scorer.scorer import Scorer
 
@@ -34,7 +33,7 @@ class Opened:
     """
 
     def __init__(self, run: Run) -> None:
-        self.run = PinnedRun(run, [*stages(run, Local())])
+        self.run = PinnedRun(run, [*STAGES])
         self._half = self.run.stamps  # of a build that goes on, or was interrupted
 
     def now(self) -> "Opened":

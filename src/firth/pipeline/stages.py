@@ -55,18 +55,17 @@ def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
     return build_static(run, space, blend.spelling_weight, workspace)
 
 
-def stages(run: Run, executor: Executor) -> Mapping[Stage, Callable[[], Outcome | None]]:
-    """Return the stages of a run in the order in which they are built, and what builds each."""
-    return {
-        WORDS: lambda: build_words(run),
-        QUESTIONS: lambda: build_questions(run),
-        PRETRAINED: lambda: build_pretrained(run),
-        BLEND: lambda: build_blend(run),
-        CONTEXTS: lambda: build_contexts(run),
-        STATIC: lambda: build_static_encoder(run),
-        INDEX: lambda: build_index(run, executor),
-        CALIBRATION: lambda: build_calibration(run),
-    }
+STAGES: Mapping[Stage, Callable[[Run, Executor], Outcome | None]] = {
+    WORDS: lambda run, _: build_words(run),
+    QUESTIONS: lambda run, _: build_questions(run),
+    PRETRAINED: lambda run, _: build_pretrained(run),
+    BLEND: lambda run, _: build_blend(run),
+    CONTEXTS: lambda run, _: build_contexts(run),
+    STATIC: lambda run, _: build_static_encoder(run),
+    INDEX: build_index,
+    CALIBRATION: lambda run, _: build_calibration(run),
+}
+"""The stages of a run in the order in which they are built, and what builds each."""
 
 
 def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None = None) -> Built:
@@ -75,8 +74,8 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
     The run need not exist. Without documents, the inputs of its settings are read again, or the
     documents that it has are kept. Errors are those of `firth.build`.
     """
-    check_settings(run)
     executor, start = executor or Local(), perf_counter()
+    check_settings(run)
     names = input_names(documents)
     if names is not None:
         run = run.changed({"corpus": {"inputs": names}})
@@ -87,12 +86,13 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
             corpus = corpus_build.summarize(run)
         else:
             corpus = corpus_build.build_corpus(run, documents, executor)
+            note(f"documents: read in {perf_counter() - start:.1f} s")
         built = {}
-        for stage in stages(run, executor):
+        for stage, build_stage in STAGES.items():
             if stage is PRETRAINED:
                 run = with_chosen_encoder(run)
             began = perf_counter()
-            outcome = stages(run, executor)[stage]()
+            outcome = build_stage(run, executor)
             if outcome is None:
                 continue
             built[stage.name] = not outcome.reused
@@ -103,11 +103,11 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
         run=run,
         corpus=corpus,
         stages=built,
-        seconds=perf_counter() - start,
         comparison=compare_with_baseline(run),
         threshold=usual_threshold(run),
         examples=examples(run),
         nothing=learned_nothing(run),
+        seconds=perf_counter() - start,
     )
 
 
@@ -187,7 +187,7 @@ def status(run: Run) -> Status:
     """Return the state of a run."""
     whole, learn = Corpus.open(run, "all"), Corpus.open(run)
     states = {}
-    for stage in stages(run, Local()):
+    for stage in STAGES:
         if stage is PRETRAINED and pretrained_name(run.settings.encoder.model) is None:
             continue
         states[stage.name] = "missing"
