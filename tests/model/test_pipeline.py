@@ -12,7 +12,7 @@ from firth.evaluation.compare import Answers, compare_answers
 from firth.evaluation.questions import Question, QuestionType
 from firth.model import load
 from firth.pipeline import stages
-from firth.pipeline.built import examples, verdict
+from firth.pipeline.built import examples, threshold_of, verdict
 from firth.run.errors import ConfigError
 from firth.run.run import Run
 
@@ -26,13 +26,17 @@ def test_a_summary_names_what_to_do_next(toy_copy: Path) -> None:
     [(one, two)] = examples(Run.open(toy_copy))
     assert one in built.text()
     assert one != two
+    threshold = f"{threshold_of(built.run):.2f}"
+    assert f"Threshold: 1% of sentences without a counterpart reach a cosine of {threshold}" in (
+        built.text().replace("\n  ", " ")
+    )
     three = examples(Run.open(toy_copy), 3)
     assert three[0] == (one, two)
     assert len({text for pair in three for text in pair}) == 6
 
 
 @pytest.mark.parametrize("count", [60, 120])
-def test_a_verdict_names_what_was_asked(count: int) -> None:
+def test_a_verdict_names_what_was_asked(count: int, toy_folder: Path) -> None:
     """It does so, too, where no type has enough questions and all together have."""
     kinds = (QuestionType.NEXT, QuestionType.DOCUMENT)
     questions = [
@@ -48,7 +52,7 @@ def test_a_verdict_names_what_was_asked(count: int) -> None:
     ]
     given = {name: Answers(questions, np.full(2 * count, share))
              for name, share in (("n-grams", 0.5), ("scorer", 0.7))}  # fmt: skip
-    said = verdict(compare_answers(given))
+    said = verdict(Run.open(toy_folder), compare_answers(given))
     assert "n-grams 50.0" in said
     assert "Asked: which sentence follows, which sentence is from the same document" in said
     assert f"({2 * count} questions about 12 held-out documents)" in said

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.text.stems import _SYLLABIC, fit_idf, gram_table, is_letter, spelling_cosines, stop_words
+from firth.text.stems import _SYLLABIC, fit_idf, gram_table, spelling_cosines, stop_words
+from firth.text.words import is_letter
 
 SENTENCES = ["A ship sailed.", "A storm came.", "Ships sail, and ships sink."]
 CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("abc\u1230\u120b\u121d\uac00\ub098")

@@ -1,9 +1,10 @@
 """What is said of a run that is up to date: what it learned, examples, and what to do next."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shutil import copyfile
 from typing import Any, cast
@@ -34,7 +35,7 @@ from firth.search.index import index_encoder, open_index_encoder
 from firth.text.types import CosineScorer, PairScorer
 
 FALSE_MATCH_RATE = 0.01
-"""Share of random pairs that reach the threshold which a summary names."""
+"""Share of the sentences without a counterpart that reach the threshold of a run."""
 _EXAMPLE_WORDS, _EXAMPLE_CHARACTERS, _EXAMPLE_COSINE = (6, 14), 70, 0.8
 _ALIKE, _FORMULA = 0.5, 4
 _ASKED = {
@@ -54,20 +55,26 @@ vectors = open_encoder({!r}).encode(["The judge praised the witness."])
 class Built(Result):
     """A run that is up to date, and what is worth knowing about it.
 
-    `stages` says whether this call built each. The comparison on held-out documents is None where
-    these give no questions. `threshold` is the cosine that one random pair in a hundred reaches,
-    and `examples` are similar sentences of different documents, a pair or none. `nothing` says why
-    nothing was learned, where that is so.
+    Attributes:
+        corpus: Counts of the documents, and what was done with them.
+        stages: Name of each stage → whether this call built it.
+        seconds: Of the clock, the reading of documents included.
     """
 
     run: Run
     corpus: CorpusSummary
     stages: Mapping[str, bool]
     seconds: float
-    comparison: Comparison | None
-    threshold: float | None
-    examples: Sequence[tuple[str, str]]
-    nothing: str = ""
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The comparison on held-out documents; None where these give no questions."""
+        return compare_with_baseline(self.run)
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold of the run (`threshold_of`)."""
+        return threshold_of(self.run)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with suggested commands."""
@@ -77,7 +84,7 @@ class Built(Result):
             "stages": dict(self.stages),
             "seconds": round(self.seconds, 2),
             "encoder": encoder_of_run(self.run),
-            "nothing_learned": self.nothing,
+            "nothing_learned": learned_nothing(self.run),
             "comparison": self.comparison and self.comparison.as_dict(),
             "threshold": self.threshold,
             "next": list(self.commands()),
@@ -87,14 +94,14 @@ class Built(Result):
         """Return commands to run next, with sentences of the corpus."""
         run = f"--run {shlex.quote(str(self.run.path))}"
         commands = [f"firth duplicates {run}", f"firth report {run}"]
-        for pair in self.examples[:1]:
+        for pair in examples(self.run):
             first, second = map(shlex.quote, pair)
             commands[:0] = [f"firth search {first} {run}", f"firth explain {first} {second} {run}"]
         return tuple(commands)
 
     def summary(self) -> str:
         """Return the verdict."""
-        return verdict(self.comparison, self.nothing, encoder_of_run(self.run))
+        return verdict(self.run, self.comparison)
 
     def lines(self, top: int) -> Iterator[str]:
         """Yield the verdict, the counts, and what was built."""
@@ -107,7 +114,7 @@ class Built(Result):
             yield "Everything was up to date."
         if self.threshold is not None:
             yield (
-                f"Matches: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach a "
+                f"Threshold: {FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach a "
                 f"cosine of {self.threshold:.2f} with the best of all others."
             )
         yield f"Encoder: {encoder_of_run(self.run) or 'learned from the text alone'}."
@@ -190,10 +197,10 @@ def _figures(run: Run, encoder: UnitEncoder, is_searched: bool = True) -> list[s
     lines, comparison = list[str](), compare_with_baseline(run, encoder)
     if comparison is not None:
         lines += ["", "Which candidate belongs to a text? Without labels:", "", comparison.text()]
-    threshold = usual_threshold(run)
+    threshold = threshold_of(run)
     if threshold is not None and is_searched:
-        said = f"{FALSE_MATCH_RATE:.0%} of sentences without a counterpart reach it"
-        lines += ["", f"A cosine of {threshold:.2f} with the best of all others: {said}."]
+        share = f"{FALSE_MATCH_RATE:.0%} of sentences without a counterpart"
+        lines += ["", f"Threshold: {share} reach a cosine of {threshold:.2f} with the best others."]
     return lines
 
 
@@ -207,11 +214,9 @@ def encoder_of_run(run: Run) -> str | None:
     return pretrained_name(run.settings.encoder.model)
 
 
-def verdict(comparison: Comparison | None, nothing: str = "", encoder: str | None = None) -> str:
-    """Say how the scorer of a run does on held-out documents, by which measure, and what to do.
-
-    `nothing` says why nothing was learned; `encoder` is the pretrained one.
-    """
+def verdict(run: Run, comparison: Comparison | None) -> str:
+    """Say how the scorer of a run does on held-out documents, by which measure, and what to do."""
+    nothing, encoder = learned_nothing(run), encoder_of_run(run)
     advice = "" if encoder else ", or use a pretrained encoder: firth build --encoder NAME"
     if nothing:
         by = f"{encoder} compares sentences, and" if encoder else "scores compare"
@@ -281,9 +286,11 @@ def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
     return pairs
 
 
-def usual_threshold(run: Run) -> float | None:
-    """Return the cosine that `FALSE_MATCH_RATE` of sentences reach by chance; None if unknown."""
+def threshold_of(run: Run) -> float | None:
+    """Return the cosine that `FALSE_MATCH_RATE` of sentences reach by chance; None if unknown.
+
+    It is the threshold that the summary, the report and the card of a run name.
+    """
     calibration = Calibration.current(run)
-    with suppress(InputError):
-        return calibration.threshold(FALSE_MATCH_RATE) if calibration else None
-    return None
+    known = calibration is not None and calibration.matches is not None
+    return calibration.threshold(FALSE_MATCH_RATE) if calibration and known else None

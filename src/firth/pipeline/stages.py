@@ -19,13 +19,7 @@ from firth.encoders.pretrained import PRETRAINED, build_pretrained, encoder_of
 from firth.encoders.static import STATIC, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.questions import QUESTIONS, build_questions
-from firth.pipeline.built import (
-    Built,
-    compare_with_baseline,
-    examples,
-    learned_nothing,
-    usual_threshold,
-)
+from firth.pipeline.built import Built
 from firth.pipeline.choice import with_chosen_encoder
 from firth.run.console import note, plural, table
 from firth.run.errors import ConfigError, DamagedError, FirthError, MissingStageError
@@ -99,16 +93,7 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
             if not outcome.reused:
                 note(f"{stage.name}: built in {perf_counter() - began:.1f} s")
         build_added(run, executor)
-    return Built(
-        run=run,
-        corpus=corpus,
-        stages=built,
-        comparison=compare_with_baseline(run),
-        threshold=usual_threshold(run),
-        examples=examples(run),
-        nothing=learned_nothing(run),
-        seconds=perf_counter() - start,
-    )
+    return Built(run=run, corpus=corpus, stages=built, seconds=perf_counter() - start)
 
 
 def check_settings(run: Run) -> None:

@@ -1,7 +1,6 @@
 """The report of a run: one file of HTML that needs no script, no network and no other file."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,8 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.compare import Comparison
-from firth.pipeline.built import (
-    compare_with_baseline,
-    encoder_of_run,
-    examples,
-    learned_nothing,
-    verdict,
-)
+from firth.pipeline.built import compare_with_baseline, examples, verdict
 from firth.pipeline.stages import status
-from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
 from firth.run.settings import HEADER, settings_text
@@ -30,7 +22,6 @@ from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates
 from firth.search.search import Hit, Search
 
-_RATES = (0.1, 0.05, 0.01)
 _EXPLAINED, _HITS, _GROUPS = 1, 3, 3
 _MOST_SENTENCES = 100_000
 """More sentences are not compared with each other for a report."""
@@ -46,12 +37,12 @@ def write_report(run: Run, path: Path, force: bool = False) -> Path:
 def gather(run: Run) -> dict[str, Any]:
     """Return what `page.html` shows, by name; an empty part is left out there."""
     corpus, whole = Corpus.open(run), Corpus.open(run, "all")
-    comparison = compare_with_baseline(run)
+    comparison, calibration = compare_with_baseline(run), Calibration.current(run)
     pairs = examples(run, _EXPLAINED)
     query, hits = _searched(run, [_query(run), *(text for pair in pairs for text in pair)])
     return {
         "title": f"Report of {run.path.name}",
-        "verdict": verdict(comparison, learned_nothing(run), encoder_of_run(run)),
+        "verdict": verdict(run, comparison),
         "bars": _bars(comparison) if comparison else [],
         "facts": {
             "documents": f"{len(whole.owners):,}",
@@ -59,7 +50,7 @@ def gather(run: Run) -> dict[str, Any]:
             "words": f"{int(whole.word_counts.sum()):,}",
             "held-out documents": f"{whole.n_documents - corpus.n_documents:,}",
         },
-        "thresholds": _thresholds(run),
+        "thresholds": calibration.thresholds() if calibration else {},
         "query": query,
         "hits": hits,
         "duplicates": duplicates(run) if len(whole) <= _MOST_SENTENCES else None,
@@ -121,15 +112,6 @@ def _bars(comparison: Comparison) -> list[dict[str, Any]]:
         return {end: round(100 * (x - first) / (last - first), 1) for end, x in at.items()}
 
     return [{"name": name, "text": shown[name], "at": places(at)} for name, at in ends.items()]
-
-
-def _thresholds(run: Run) -> dict[str, str]:
-    calibration, found = Calibration.current(run), {}
-    for rate in _RATES if calibration else ():
-        assert calibration is not None
-        with suppress(InputError):  # too few pairs for so small a rate
-            found[f"{rate:.2%}"] = f"{calibration.threshold(rate):.2f}"
-    return found
 
 
 def _changed_settings(run: Run) -> str:

@@ -32,9 +32,9 @@ from firth.run.stage import Outcome, Stage
 from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.parts import ContextShare, TopicShare
 from firth.text.marks import names_in, negations_of, numerals_of
-from firth.text.stems import Idf, is_letter, stop_words
+from firth.text.stems import Idf, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
-from firth.text.words import SEVERAL, normal_form, stemmer_for, stemmer_of, stems, words
+from firth.text.words import SEVERAL, is_letter, normal_form, stemmer_for, stemmer_of, stems, words
 
 CONTEXTS = Stage("contexts", version=3)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000

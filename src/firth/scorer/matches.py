@@ -10,9 +10,9 @@ import numpy as np
 from firth.encoders.words import WordSpace
 from firth.scorer.parts import Knowledge, Word, WordMatch
 from firth.text.marks import Mark, marks_of, negations_of
-from firth.text.stems import is_letter, spelling_cosines, stop_words
+from firth.text.stems import spelling_cosines, stop_words
 from firth.text.types import Floats
-from firth.text.words import as_written, language_among, words
+from firth.text.words import as_written, is_letter, language_among, words
 
 MAX_MATCHES = 10
 LEAST_MATCH = 0.25

@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.run.files import create_mapped, open_mapped
-from firth.text.stems import Idf, is_letter, stop_words
+from firth.text.stems import Idf, stop_words
 from firth.text.types import Floats, Ints, Singles, places
 from firth.text.words import (
     BEGINNINGS,
     best_known,
     characters,
+    is_letter,
     joined,
     spans,
     stemmer_for,

@@ -13,13 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from firth.corpus.document import Document
 from firth.model import Model
-from firth.pipeline.built import (
-    compare_with_baseline,
-    encoder_of_run,
-    examples,
-    learned_nothing,
-    verdict,
-)
+from firth.pipeline.built import compare_with_baseline, examples, verdict
 from firth.pipeline.opened import Opened
 from firth.pipeline.stages import status
 from firth.plain import match as match_lists
@@ -230,7 +224,7 @@ def check(served: Model, /) -> Plain:
 
 def _comparison(opened: Opened) -> Plain:
     comparison = compare_with_baseline(opened.run)
-    said = verdict(comparison, learned_nothing(opened.run), encoder_of_run(opened.run))
+    said = verdict(opened.run, comparison)
     return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 

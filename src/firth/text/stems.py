@@ -254,8 +254,3 @@ def stop_words(idf: Idf) -> frozenset[str]:
     is_english = "en" in idf.language.split(SEVERAL)
     english = stems(sorted(ENGLISH_STOP_WORDS), stemmer_of("en")) if is_english else []
     return frozenset((*frequent, *english))
-
-
-def is_letter(stem: str) -> bool:
-    """Return whether a stem is empty or one Latin letter, such as an initial or the end of n't."""
-    return not stem or (len(stem) == 1 and stem.isascii() and stem.isalpha())

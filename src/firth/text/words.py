@@ -392,3 +392,8 @@ def _recognizer(languages: str | None = None) -> Any:
         )
     recognizer.set_languages(codes)
     return recognizer
+
+
+def is_letter(stem: str) -> bool:
+    """Return whether a stem is empty or one Latin letter, such as an initial or the end of n't."""
+    return not stem or (len(stem) == 1 and stem.isascii() and stem.isalpha())
