@@ -175,7 +175,7 @@ class Hits(Results[Hit]):
             yield self.remark
         shown = min(top, _NEAREST) if self.answer == NOTHING else top
         for number, hit in enumerate(self[:shown], start=1):
-            yield wrapped(f"{number:>2}  {hit.marked()}").replace("\n  ", "\n    ")
+            yield f"{number:>2}  {wrapped(f'    {hit.marked()}').lstrip()}"
             yield f"    {hit.place}{f'; {hit.answer}' if hit.answer else ''}"
 
 
