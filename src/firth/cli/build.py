@@ -176,6 +176,13 @@ def serve(
     )
 
 
+def mcp(run: RunFolder = None) -> None:
+    """Let an assistant search a run and compare texts: a server of the Model Context Protocol."""
+    from firth.serve.mcp import serve_tools
+
+    serve_tools(run_folder(run))
+
+
 def report(
     out: OutFile = Path("report.html"),
     run: RunFolder = None,

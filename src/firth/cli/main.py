@@ -26,7 +26,7 @@ _COMMANDS = {
     "Documents": (build.build, build.add, build.remove, build.status, build.verify),
     "Search and compare": (
         search.search, search.match, query.similarity, query.explain, query.differences,
-        search.duplicates, search.compare_documents, build.serve, build.report,
+        search.duplicates, search.compare_documents, build.serve, build.mcp, build.report,
     ),
     "Measure": (evaluate.evaluate, evaluate.compare_models, search.calibrate),
 }  # fmt: skip

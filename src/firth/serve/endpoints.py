@@ -44,8 +44,8 @@ def _integer(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_integer)]
-"""An integer of JSON, which may be written 10.0."""
+_WHOLE = BeforeValidator(_integer)
+"""An integer of JSON may be written 10.0."""
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Filter = Annotated[
@@ -53,7 +53,7 @@ Filter = Annotated[
     StringConstraints(min_length=1, max_length=1_000),
     Field(description="Filter: date >= 2020 and author = 'Ann'"),
 ]
-Top = Annotated[Whole, Field(ge=1, le=MAX_RESULTS)]
+Top = Annotated[int, Field(ge=1, le=MAX_RESULTS), _WHOLE]
 Unit = Literal["sentence", "document"]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS, fail_fast=True)]
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2, fail_fast=True)]
@@ -158,7 +158,7 @@ def similarity(
 
 @_endpoint("POST", "/api/explain")
 def explain(
-    served: Model, /, text1: Text, text2: Text, top: Annotated[Whole, Field(ge=1, le=100)] = 5
+    served: Model, /, text1: Text, text2: Text, top: Annotated[int, Field(ge=1, le=100), _WHOLE] = 5
 ) -> Plain:
     """Explain a score, as values and as HTML for the style sheet of the web app."""
     _bound([(text1, text2)])
@@ -188,6 +188,21 @@ def search(
     """Search sentences or documents."""
     hits = served.search(query, top=top, mode=mode, unit=unit, where=where)
     return {"query": query, **hits.as_dict()}
+
+
+@_endpoint("POST", "/api/calibrate")
+def calibrate(
+    served: Model,
+    /,
+    false_match_rate: Share = 0.01,
+    scores: Annotated[list[float], Field(max_length=MAX_RESULTS, fail_fast=True)] = [],  # noqa: B006
+) -> Plain:
+    """Return the cosine that so many texts without a counterpart reach, and chances of cosines."""
+    calibration = served.calibration
+    return {
+        "threshold": calibration.threshold(false_match_rate=false_match_rate),
+        "chances": [calibration.chance(score) for score in scores],
+    }
 
 
 @_endpoint("POST", "/api/match", Work.LONG, LISTS_BODY)
@@ -310,7 +325,7 @@ def embeddings(
     /,
     input: Annotated[Text | Texts, Field(union_mode="left_to_right")],
     model: Name,
-    dimensions: Annotated[Whole, Field(ge=1, le=100_000)] | None = None,
+    dimensions: Annotated[int, Field(ge=1, le=100_000), _WHOLE] | None = None,
     encoding_format: Literal["float", "base64"] = "float",
     user: Annotated[str, StringConstraints(max_length=1_000)] | None = None,
 ) -> Plain:

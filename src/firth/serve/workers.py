@@ -20,6 +20,8 @@ from pebble import CONSTS, ProcessExpired, ProcessPool
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from firth.encoders.kinds import find_encoder
+from firth.encoders.pretrained import open_run_encoder
 from firth.model import Model, load
 from firth.run.console import complain, listening
 from firth.run.errors import (
@@ -30,6 +32,7 @@ from firth.run.errors import (
     MissingStageError,
 )
 from firth.run.limits import limit
+from firth.run.run import Run
 from firth.serve.endpoints import ENDPOINTS, Endpoint
 from firth.serve.guard import Problem
 
@@ -39,6 +42,10 @@ _START_SECONDS = 60.0
 """Time for a worker to open the model, before the deadline of its first request."""
 _MOST_FIELDS = 32
 """Fields of a body; each one more would be a problem to name."""
+_RUN = "FIRTH_SERVED_RUN"
+"""Variable with the run whose encoder is opened before workers are forked."""
+_FORKED = frozenset({"package", "static"})
+"""Kinds of encoders of NumPy alone. Others have threads, which a fork does not copy."""
 Reply = tuple[int, bytes, str]
 """Status, content, and what the log gets of an unexpected error."""
 
@@ -82,6 +89,7 @@ class Workers:
         is_posix = "forkserver" in get_all_start_methods()
         self._context: Any = get_context("forkserver" if is_posix else "spawn")
         if is_posix:
+            os.environ[_RUN] = str(run)
             self._context.set_forkserver_preload([__name__])
         self._progress: Any = self._context.Array("c", 400)
         self._pool: Any = self._opened()
@@ -322,3 +330,15 @@ def _problem_of(error: Exception) -> Problem | None:
 
 def _busy() -> Problem:
     return Problem(503, "busy", "Too many requests are in progress.", "Ask again in a moment.")
+
+
+def _share_encoder(run: Run) -> None:
+    """Open the encoder of a run in the process from which workers are forked: they share it."""
+    found = find_encoder(str(run.settings.encoder.model))
+    if found.kind.name in _FORKED:
+        open_run_encoder(run)
+
+
+if _RUN in os.environ:
+    with suppress(Exception):  # Each worker opens it, then.
+        _share_encoder(Run.open(os.environ[_RUN]))
