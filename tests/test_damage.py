@@ -8,8 +8,8 @@ import pytest
 
 from firth.corpus.store import damage
 from firth.model import load
-from firth.run.damage import damage_of_opened
 from firth.run.errors import FirthError
+from firth.run.stage import damage_of_opened
 
 
 def answers(run: Path) -> list[object]:

@@ -70,6 +70,15 @@ def test_rows_are_lines_or_a_table(tmp_path: Path) -> None:
         {"text": 'a "b"\n,é', "score": "0.5", "members": "[1, 2]"},
         {"text": "", "score": "", "members": "[]"},
     ]
+    formulas = ["=A1", "+1", "-1", "@x", "\t=1", "\r=1"]
+    rows = [{"text": text, "score": -1.5} for text in (*formulas, "a=b", "'x")]
+    for is_safe, mark in ((True, "'"), (False, "")):
+        write_rows(tmp_path / "d.csv", rows, force=True, for_spreadsheets=is_safe)
+        with (tmp_path / "d.csv").open(newline="") as file:
+            table = list(csv.DictReader(file))
+        expected = [*(mark + text for text in formulas), "a=b", "'x"]
+        assert [row["text"] for row in table] == expected
+        assert {row["score"] for row in table} == {"-1.5"}
     write_rows(tmp_path / "empty.csv", [])
     write_rows(tmp_path / "empty.jsonl", [])
     assert (tmp_path / "empty.jsonl").read_bytes() == b""

@@ -11,7 +11,6 @@ import pytest
 from filelock import FileLock
 from pydantic import Field
 
-from firth.run.damage import damage_of_opened
 from firth.run.errors import (
     ConfigError,
     DamagedError,
@@ -22,7 +21,7 @@ from firth.run.errors import (
 )
 from firth.run.run import CONFIG, Run, opened_with
 from firth.run.settings import Count, Section, Settings
-from firth.run.stage import Stage
+from firth.run.stage import Stage, damage_of_opened
 
 ONE = Stage("one", 1)
 TWO = Stage("wing/two", 1, extra="torch", command="firth wing build")
@@ -236,7 +235,7 @@ def test_damage_is_seen_on_opening_and_all_of_it_on_building(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes and small files on opening; every byte by the stage that builds on it, and `verify`."""
-    monkeypatch.setattr("firth.run.damage._opened", {})  # Other tests damage what they opened.
+    monkeypatch.setattr("firth.run.stage._opened", {})  # Other tests damage what they opened.
     build_one(run)
     path = run.path / "one" / "data.txt"
     assert run.verify() == {"one": []}

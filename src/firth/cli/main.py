@@ -89,7 +89,7 @@ def main() -> None:
             sys.exit(getattr(error, "exit_code", 2))
         if any(sign in str(error) for sign in FULL_DISK):
             _refused(None, first_line(error))
-        from firth.run.damage import damage_of_opened
+        from firth.run.stage import damage_of_opened
 
         damage = damage_of_opened()
         complain(f"firth: {damage}" if damage else traceback.format_exc().rstrip())

@@ -31,10 +31,10 @@ from firth.corpus.store import (
     parse_filter,
     translated_errors,
 )
-from firth.run.damage import note_opened
 from firth.run.errors import ChangedError
 from firth.run.files import stamp_of
 from firth.run.run import Run
+from firth.run.stage import note_opened
 from firth.text.types import Ints, ranges, starts
 from firth.text.words import UNKNOWN
 

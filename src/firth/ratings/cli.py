@@ -143,7 +143,7 @@ def questions(
     claim_output(out, force)
     known = records.read_items(items)
     asked = records.read_tuples(tuples, {item.id for item in known})
-    write_rows(out, records.questions(known, asked), force)
+    write_rows(out, records.questions(known, asked), force, for_spreadsheets=False)
     say(f"{out}: {len(asked):,} questions")
 
 

@@ -144,5 +144,5 @@ def write_sections(
 
     claim_output(out, force)
     triplets = section_triplets(Run.open(run_folder(run)))
-    write_rows(out, triplets, force)
+    write_rows(out, triplets, force, for_spreadsheets=False)
     say(f"{out}: {len(triplets):,} triplets")

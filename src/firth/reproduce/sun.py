@@ -225,7 +225,7 @@ def _part(request: Request, size: int) -> Path:
         for row in data.rows:
             left, right = row.texts
             rows.append({"sentence1": left, "sentence2": right, "score": row.score, "split": split})
-    write_rows(path, rows, force=True)
+    write_rows(path, rows, force=True, for_spreadsheets=False)
     return path
 
 

@@ -23,6 +23,7 @@ from firth.run.stage import Fill, Manifest, Outcome, beside, execute, finish_ren
 CARD = "README.md"
 """The card of a model: what it is, how to open it, how good it is."""
 _LONGEST_NAME = 255
+_FORMULA = tuple("=+-@\t\r")
 _DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 
@@ -68,22 +69,31 @@ def write_file(
             content(partial)
 
 
-def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]], force: bool = False) -> None:
+def write_rows(
+    path: str | Path,
+    rows: Sequence[Mapping[str, Any]],
+    force: bool = False,
+    for_spreadsheets: bool = True,
+) -> None:
     """Write records as CSV, where the name ends in `.csv`, and as JSON Lines otherwise.
 
-    All have the same names. Lists and mappings become JSON in a cell of CSV. Errors are those of
-    `write_file`.
+    All have the same names. Lists and mappings become JSON in a cell of CSV. A text that a
+    spreadsheet would take for a formula (it begins with = + - @, a tab or a carriage return) gets
+    an apostrophe before it, unless `for_spreadsheets` is false. Errors are those of `write_file`.
     """
+
+    def cell_of(value: Any) -> Any:
+        if isinstance(value, list | dict):
+            return json.dumps(value, ensure_ascii=False)
+        is_formula = isinstance(value, str) and value.startswith(_FORMULA)
+        return f"'{value}" if is_formula and for_spreadsheets else value
 
     def write_csv(partial: Path) -> None:
         with partial.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
+            writer = csv.writer(file)
             writer.writerow(rows[0] if rows else ())
             for row in rows:
-                writer.writerow(
-                    json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell
-                    for cell in row.values()
-                )
+                writer.writerow(map(cell_of, row.values()))
 
     if Path(path).suffix.lower() == ".csv":
         write_file(path, write_csv, force)

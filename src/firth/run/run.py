@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 
 from filelock import FileLock, Timeout
 
-from firth.run.damage import damage_message, damage_of, damage_of_stages, note_opened
 from firth.run.errors import (
     ChangedError,
     ConfigError,
@@ -37,9 +36,13 @@ from firth.run.stage import (
     Outcome,
     Stage,
     beside,
+    damage_message,
+    damage_of,
+    damage_of_stages,
     execute,
     finish_rename,
     is_half_renamed,
+    note_opened,
     up_to_date,
 )
 
