@@ -1,9 +1,10 @@
-"""The machine loses power: after it, the disk has the old content or the new one.
+"""The machine loses power, or a process is killed: then the disk has the old content or the new.
 
 A call is run once with the library of `power.c`, which logs what the system is told to write. At
 moments of that log the disk is made as it may be then. Bytes are lost that were written to a file
 since it was synced, all or some of them. Names are lost that were made, moved or removed in a
-folder since it was synced, from some moment on.
+folder since it was synced, from some moment on. Where a process is killed, nothing is lost; the
+same call again then ends as if nobody had killed it.
 """
 
 import json
@@ -18,22 +19,23 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.corpus.killed import CALLS, OLD, records, state
 from tests.run.test_kills import TOY
 from tests.run.test_kills import build as build_stage
 
 from firth.corpus import build
+from firth.corpus.corpus import Corpus
 from firth.corpus.store import FILE, damage
+from firth.run.errors import MissingStageError
 from firth.run.outputs import write_file
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 
 HERE = Path(__file__).parent
-NEW = records(("d0", 0), ("d1", 11), ("d2", 12), ("d9", 9), ("d10", 10))
 MOMENTS = 60
-"""Of a call, at which the power is lost, at most; each in three ways."""
-KINDS = ("nothing", "names", "some")
-"""What is left of the bytes and names that were not synced; all names, and no bytes."""
+"""Of a call, at which the power is lost, at most; each in four ways."""
+KINDS = ("nothing", "names", "some", "all")
+"""What is left of the bytes and names that were not synced; all names, and no bytes; all of both,
+as after SIGKILL."""
 Record = tuple[str, int, int, str, str, bytes]
 
 
@@ -147,7 +149,7 @@ class Disk:
                 return
             content = node.synced
             for at, data in node.writes:
-                if kind == "some" and rng.random() < 0.5:
+                if kind == "all" or (kind == "some" and rng.random() < 0.5):
                     content = written(content, at, data)
             path.write_bytes(content)
 
@@ -176,28 +178,49 @@ class Call:
     seen: Callable[[Path], object]
 
 
+def records(**numbers: int) -> list[dict[str, str]]:
+    """Return id → a text like no other, some longer than a page of the database."""
+    return [
+        {"id": id, "text": " ".join(f"Sentence {n * 100 + i} is here." for i in range(size))}
+        for id, n in numbers.items()
+        for size in [99 if n % 2 else 3]
+    ]
+
+
+OLD = records(**{f"d{n}": n for n in range(8)}, e1=1, e2=2)
+NEW = records(d0=0, d1=11, d2=12, d9=9, d10=10, e9=9)
+
+
 def inputs(path: Path, rows: object) -> Path:
     file = path.with_name("inputs.json")
     file.write_text(json.dumps(rows))
     return file
 
 
+def prepare_run(path: Path) -> Run:
+    return Run.create(path, parse_settings({"corpus": {"held_out_fraction": 0.0}}, "test"))
+
+
 def prepare_corpus(path: Path) -> None:
-    settings = parse_settings({"corpus": {"held_out_fraction": 0.0}}, "test")
-    build.build_corpus(Run.create(path, settings), inputs(path, OLD))
+    build.build_corpus(prepare_run(path), inputs(path, OLD))
 
 
 def seen_corpus(path: Path) -> object:
-    seen = state(Run.open(path))
-    return seen, damage(path / FILE)
+    try:
+        corpus = Corpus.open(Run.open(path), "all")
+    except MissingStageError:
+        return None
+    keys = [*corpus.keys.tolist(), *corpus.copies[:, 0].tolist()]
+    ids = [corpus.document(d).id for d in range(len(keys))]
+    return corpus.digest, keys, ids, corpus.texts(range(len(corpus))), damage(path / FILE)
 
 
-def corpus_call(name: str) -> Call:
+def corpus_call(prepare: Callable[[Path], object], call: Callable[[Run, Path], object]) -> Call:
     def work(path: Path) -> object:
         build._SHARD, build._TRANSACTION = 1, 3_500
-        return CALLS[name](Run.open(path), inputs(path, NEW))
+        return call(Run.open(path), inputs(path, NEW))
 
-    return Call(prepare_corpus, work, seen_corpus)
+    return Call(prepare, work, seen_corpus)
 
 
 def seen_stage(path: Path) -> object:
@@ -211,7 +234,10 @@ def write_result(path: Path, text: str) -> None:
 
 
 WORK = {
-    **{name: corpus_call(name) for name in ("build", "add", "remove")},
+    "create": corpus_call(prepare_run, build.build_corpus),
+    "build": corpus_call(prepare_corpus, build.build_corpus),
+    "add": corpus_call(prepare_corpus, build.add_documents),
+    "remove": corpus_call(prepare_corpus, lambda run, _: build.remove_documents(run, ["d1", "d2"])),
     "stage": Call(lambda path: build_stage(path, 1), lambda path: build_stage(path, 2), seen_stage),
     "result": Call(
         lambda path: write_result(path, "old"),
@@ -238,8 +264,8 @@ def folder() -> Iterator[Path]:
         yield Path(name).resolve()
 
 
-def losses(name: str, disk: Disk, log: list[Record], folder: Path) -> Iterator[object]:
-    """Yield what a reader has after the power was lost at moments of a log, or its error."""
+def losses(name: str, disk: Disk, log: list[Record], folder: Path) -> Iterator[tuple[str, object]]:
+    """Yield what a reader has after moments of a log, or its error; and after the call again."""
     rng, step = Random(1), max(1, len(log) // MOMENTS)
     for moment, record in enumerate(log, 1):
         disk.do(record)
@@ -248,18 +274,23 @@ def losses(name: str, disk: Disk, log: list[Record], folder: Path) -> Iterator[o
         for kind in KINDS:
             disk.lose_power(folder / "lost", kind, rng)
             try:
-                yield WORK[name].seen(folder / "lost")
+                yield kind, WORK[name].seen(folder / "lost")
+                if kind == "all":
+                    WORK[name].work(folder / "lost")
+                    yield "again", WORK[name].seen(folder / "lost")
             except Exception as error:  # noqa: BLE001
-                yield repr(error)
+                yield kind, repr(error)
             finally:
                 shutil.rmtree(folder / "lost")
 
 
 @pytest.mark.parametrize("name", WORK)
 def test_a_call_that_loses_power_leaves_the_old_or_the_new(
-    name: str, library: Path, folder: Path
+    name: str, library: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At moments of all that it tells the disk. Where syncs do nothing, it leaves other things."""
+    for constant in ("_SHARD", "_TRANSACTION"):
+        monkeypatch.setattr(build, constant, getattr(build, constant))
     call, start = WORK[name], folder / "start"
     call.prepare(start)
     path = Path(shutil.copytree(start, folder / "run"))
@@ -274,9 +305,10 @@ def test_a_call_that_loses_power_leaves_the_old_or_the_new(
     )  # fmt: skip
     new, log = call.seen(path), [*read_log(folder / "log")]
     assert old != new
-    left = [*losses(name, disks[0], log, folder)]
-    assert [seen for seen in left if seen not in (old, new)] == []
-    assert old in left
-    assert left[-len(KINDS) :] == [new] * len(KINDS), "what has ended stays"
+    after = [*losses(name, disks[0], log, folder)]
+    assert [seen for _, seen in after if seen not in (old, new)] == []
+    assert {repr(seen) for kind, seen in after if kind == "again"} == {repr(new)}
+    assert old in [seen for _, seen in after]
+    assert [seen for _, seen in after[-len(KINDS) :]] == [new] * len(KINDS), "what has ended stays"
     unsynced = [*losses(name, disks[1], log, folder)]
-    assert [seen for seen in unsynced if seen not in (old, new)], "the premise"
+    assert [seen for _, seen in unsynced if seen not in (old, new)], "the premise"

@@ -174,7 +174,8 @@ def connect(path: Path, writes: bool = False) -> sqlite3.Connection:
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))
-        if start not in (b"", _MAGIC):  # SQLite would overwrite a short file.
+        # SQLite would overwrite a short file. One of zeros is left where power was lost.
+        if start.strip(b"\0") not in (b"", _MAGIC.strip(b"\0")):
             raise InputError(f"{path}: no database of firth. Name another folder: --run")
     with translated_errors(path):
         try:
