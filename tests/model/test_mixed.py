@@ -11,7 +11,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.text.differences import compared
+from firth.text.differences import differences
 from firth.text.sentences import split_paragraphs
 from firth.text.words import language_among, languages_of_texts, stemmer_of, stems_of
 
@@ -97,7 +97,7 @@ def test_what_differs_follows_the_language_of_the_pair(runs: dict[str, Run]) -> 
         "de": ("Er kommt nicht heute.", "Er kommt heute."),
     }
     for language, (a, b) in pairs.items():
-        found = compared(a, b, "de+fr")
+        found = differences(a, b, language="de+fr")
         assert found.language == language
         assert found.mattering
         explained = firth.load(runs["de+fr"].path).explain(a, b)

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from firth.text.differences import compared
+from firth.text.differences import differences
 from firth.text.marks import marks_of, names_in, numbers_in
 from firth.text.sentences import split_paragraphs
 from firth.text.words import _LONGEST, _algorithm, normal_form, stemmer_of, stems, stems_of
@@ -17,7 +17,7 @@ SHORT, LONG, FACTOR, TRIES = 1_000, 8_000, 24, 3
 SURE = 0.05
 """Seconds of processor time below which nothing is slow."""
 WORKS: dict[str, Callable[[str, str], object]] = {
-    "differences": lambda text, language: compared(text, f"{text[1:]}x", language),
+    "differences": lambda text, language: differences(text, f"{text[::-1]}x", language=language),
     "marks": lambda text, language: (marks_of(text, language), numbers_in(text, language)),
     "names": lambda text, _: names_in([text]),
     "sentences": split_paragraphs,

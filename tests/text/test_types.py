@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.run.errors import InputError
+from firth.text.checks import checked
 from firth.text.types import (
     CosineScorer,
-    checked,
     numbered,
     places,
     ranges,

@@ -126,7 +126,7 @@ def differences(
     from firth.text.differences import differences as find_differences
 
     pairs = _pairs(text1, text2, pairs_file)
-    results = [find_differences(a, b, language) for a, b in pairs]
+    results = [find_differences(a, b, language=language) for a, b in pairs]
     rows = tuple(
         {"sentence1": a, "sentence2": b, "differ": result.differ, "why": result.summary()}
         for (a, b), result in zip(pairs, results, strict=True)

@@ -126,7 +126,7 @@ class Explanation(Result):
     @cached_property
     def differences(self) -> Differences:
         """What the texts differ in, by their words."""
-        return differences(self.text1, self.text2, self.language or None)
+        return differences(self.text1, self.text2, language=self.language or None)
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ are *related*, and no duplicates.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firth.text.differences import DifferenceType, compared
+from firth.text.differences import DifferenceType, differences
+from firth.text.lexicon import lexicon_of
 from firth.text.near import Kind, WordTable, are_near
-from firth.text.stems import ENGLISH_STOP_WORDS
 from firth.text.tokens import tokens_of
 from firth.text.words import normal_form
 
@@ -45,17 +45,17 @@ class Reader:
             >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
             ('exports', 'soon')
         """
-        found = compared(a, b, self._language)
+        found = differences(a, b, language=self._language)
         one, two = tokens_of(a, found.language), tokens_of(b, found.language)
         both = {token.key for token in two}
-        stop_words = ENGLISH_STOP_WORDS if found.language == "en" else frozenset[str]()
+        stop_words = lexicon_of(found.language).stop
         shared = dict.fromkeys(
             token.lower for token in one if token.key in both and token.lower not in stop_words
         )
         return Evidence(
             tuple(shared),
-            tuple(item.b for item in found if item.type is DifferenceType.ADDED),
-            tuple(item.a for item in found if item.type is DifferenceType.LEFT_OUT),
+            tuple(item.b for item in found if item.kind is DifferenceType.ADDED),
+            tuple(item.a for item in found if item.kind is DifferenceType.LEFT_OUT),
             tuple(map(str, found.mattering)),
         )
 
@@ -66,7 +66,7 @@ class Reader:
             >>> Reader().differing("Ten ships sailed.", "Not one of 12 ships sailed.")
             ('number: Ten / 12', 'negation: – / Not')
         """
-        return tuple(map(str, compared(a, b, self._language).mattering))
+        return tuple(map(str, differences(a, b, language=self._language).mattering))
 
     def differing_passages(self, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
         """Return numbers, dates, names and orders in which sentences of two documents differ.
@@ -90,8 +90,8 @@ class Reader:
             str(item)
             for i, j in ends
             if j >= first
-            for item in compared(texts[i], texts[j], self._language).mattering
-            if item.type in _FACTS
+            for item in differences(texts[i], texts[j], language=self._language).mattering
+            if item.kind in _FACTS
         ]
         return tuple(dict.fromkeys(found))
 
@@ -107,6 +107,6 @@ class Reader:
         one, two = normal_form(a).split(), normal_form(b).split()
         if one == two:
             return Kind.EXACT
-        if compared(a, b, self._language):
+        if differences(a, b, language=self._language):
             return Kind.RELATED
         return Kind.NEAR if are_near(one, two) else Kind.SIMILAR

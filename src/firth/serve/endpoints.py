@@ -172,7 +172,7 @@ def differences(
     language: Annotated[str, Field(max_length=8)] | None = None,
 ) -> Plain:  # fmt: skip
     """Return what two texts differ in, each with its places in both."""
-    return find_differences(text1, text2, language).as_dict()
+    return find_differences(text1, text2, language=language).as_dict()
 
 
 @_endpoint("POST", "/api/search")

@@ -1,58 +1,69 @@
 """What two texts differ in that matters, though they share most of their words.
 
 Vectors hardly see a number, a negation, a name, an opposite, or who did what to whom. Texts are
-aligned word by word, and each difference becomes an item with its words in both texts. What only
-one text adds is listed, too, but contradicts nothing.
+aligned word by word, and each difference becomes an item with its words in both texts and a
+strength. What only one text adds is listed, too, but contradicts nothing.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from html import escape
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
+from unicodedata import normalize
 
+from firth.run.errors import InputError
 from firth.run.results import Record, Results
-from firth.text.lexicon import Lexicon, lexicon_of
-from firth.text.stems import ENGLISH_STOP_WORDS
+from firth.text.checks import checked_text
+from firth.text.lexicon import Lexicon, codes, guessed_language, lexicon_of
+from firth.text.order import Pairs, Run, Words, differing_runs, disorder, shared
 from firth.text.tokens import Token, tokens_of
-from firth.text.types import checked_text
-from firth.text.words import UNKNOWN, language_among, language_of_texts
+from firth.text.words import SEVERAL, language_among
 
-_CLAUSE = 5
-"""Words of meaning in a row that only one text has are an added clause."""
+LEAST = 0.5
+"""Strength from which a difference matters by default."""
+_STRENGTHS = {
+    "number": 0.95, "date": 0.95, "negation": 0.9, "opposite": 0.85, "name": 0.75,
+    "replaced word": 0.6, "limit": 0.55, "order": 1.0,
+}  # fmt: skip
+"""Strength of a difference in texts that share all other words."""
+_WEAK = 0.4
+"""Strength of a slot that may as well have two words of one meaning."""
+_COMMON = 0.6
+"""Share of the other words of meaning that texts have in common, from which a difference has its
+whole strength."""
+_CLAUSE, _NEW = 5, 4
+"""Words of meaning in a row that only one text has are an added clause; a negation among fewer
+words negates what both say."""
+_NAMES = 5
+"""Words of a run in which two names stand for one another, at most."""
 _SLOT = 3
 """Words of a filling, at most."""
 _FRAME = 0.6
 """Share of the words of meaning that texts with one slot have in common, at least."""
 _PHRASE = 3
 """Words of a text without function words that is a name of a thing, at most."""
-_SENTENCE_ENDS = (".", "!", "?", "…")
+_REWRITTEN = 6
+"""Words of a run from which a negation in it may be said in other words by the other text."""
+_NEXT = 20
+"""Characters after a negation that tell whether it is part of an idiom."""
+_NEAR = 5
+"""Words between a negation and the word that it flips, at most."""
+_OTHER, _SAME = 0.3, 0.7
+"""Cosines of two fillings below which they differ, and from which they say the same."""
+_SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002")
 """What a bare phrase does not end with."""
 _SPELLED_ALIKE = 0.75
-_JOINED_UP = ("ja", "ko", "zh")
-"""Languages whose words stand inside longer ones, or without spaces."""
-_PREFIXES = frozenset({"un", "in", "im", "ir", "il", "dis", "non", "mis", "anti"})
-_PREPOSITIONS = frozenset(
-    [
-        "about",
-        "against",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "of",
-        "on",
-        "over",
-        "to",
-        "under",
-        "with",
-    ]
-)
-_BY = frozenset({"by", "von", "durch", "par", "por", "da", "door", "av", "af"})
-"""Words before who acts, in a passive."""
+_BEGINNING = 5
+"""Letters that forms of one name share, at least."""
+_SHORT = 3
+"""Letters of a word that has no negated form."""
+_LONG_WORD, _MANY = 30, 50
+"""Letters of a word, and words of a text, whose spelling is compared, at most."""
+_DIGITS, _LETTERS = re.compile(r"\d+"), "abcdefghijklmnopqrstuvwxyz_-"
+_CODES = re.compile(r"[a-z]{2,3}(\+[a-z]{2,3})*")
 
 
 class DifferenceType(StrEnum):
@@ -63,13 +74,18 @@ class DifferenceType(StrEnum):
     NAME = "name"
     NEGATION = "negation"
     OPPOSITE = "opposite"
+    LIMIT = "limit"
     REPLACED = "replaced word"
     ORDER = "order"
     ADDED = "added"
     LEFT_OUT = "left out"
 
 
-_HARMLESS = (DifferenceType.ADDED, DifferenceType.LEFT_OUT)
+class TextEncoder(Protocol):
+    """Anything that gives a vector for each text."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return n vectors, (n, d)."""
 
 
 @dataclass(frozen=True)
@@ -77,33 +93,36 @@ class Difference(Record):
     """One difference between two texts.
 
     Attributes:
-        type: What it is in.
+        kind: What it is in.
         a, b: Words of it in each text; "" where a text has none.
         spans_a, spans_b: First character of each word or run, and the one past its last.
+        strength: How sure it is that the texts say different things, in [0, 1]; 0 for what one text
+            adds.
     """
 
     derived: ClassVar = ("matters",)
-    type: DifferenceType
+    kind: DifferenceType
     a: str
     b: str
     spans_a: tuple[tuple[int, int], ...] = ()
     spans_b: tuple[tuple[int, int], ...] = ()
+    strength: float = 0.0
 
     @property
     def matters(self) -> bool:
         """Whether it contradicts; what only one text adds does not."""
-        return self.type not in _HARMLESS
+        return self.strength > 0
 
     def __str__(self) -> str:
-        """Return the type and the words, such as `date: 15th / 16th`."""
-        return f"{self.type}: {self.a or '–'} / {self.b or '–'}"  # noqa: RUF001
+        """Return the kind and the words, such as `date: 15th / 16th`."""
+        return f"{self.kind}: {self.a or '–'} / {self.b or '–'}"  # noqa: RUF001
 
 
 @dataclass(frozen=True, repr=False)
 class Differences(Results[Difference]):
-    """The differences of two texts, those that matter first; true where any of them matters."""
+    """The differences of two texts, the strongest first; true where any of them matters."""
 
-    derived: ClassVar = ("differ", "verdict", "summary")
+    derived: ClassVar = ("differ", "strength", "verdict", "summary")
     a: str
     b: str
     language: str
@@ -116,6 +135,11 @@ class Differences(Results[Difference]):
     def differ(self) -> bool:
         """Whether the texts differ in what matters."""
         return any(item.matters for item in self.items)
+
+    @property
+    def strength(self) -> float:
+        """The strength of the strongest difference, in [0, 1]; 0 without any."""
+        return max((item.strength for item in self.items), default=0.0)
 
     @property
     def mattering(self) -> tuple[Difference, ...]:
@@ -141,7 +165,15 @@ class Differences(Results[Difference]):
         return f"<p>{escape(self.summary())}</p>" + "".join(f"<p>{side}</p>" for side in sides)
 
 
-def differences(a: str, b: str, language: str | None = None) -> Differences:
+def differences(
+    a: str,
+    b: str,
+    *,
+    language: str | None = None,
+    encoder: TextEncoder | None = None,
+    least: float = LEAST,
+    pairs: Mapping[str, Collection[str]] | None = None,
+) -> Differences:
     """Return what two texts differ in, by their words.
 
     Numbers, dates, names, negations, opposites, the filling of one slot, and the order of who did
@@ -150,10 +182,17 @@ def differences(a: str, b: str, language: str | None = None) -> Differences:
     Args:
         a: A text.
         b: Another text.
-        language: ISO 639-1 code. By default it is recognized from both texts.
+        language: ISO 639-1 code, or several such as `de+fr`, of which the texts' is taken. By
+            default it is the language whose function words the texts have.
+        encoder: Has `encode(texts)`, which gives vectors. Where two texts differ in one slot, the
+            cosine of its two fillings says whether they mean the same.
+        least: Strength in [0, 1] from which a difference is listed. Less finds more, and more that
+            is none.
+        pairs: Lower-case word → words that say something else, such as those of a list without
+            duplicates.
 
     Raises:
-        InputError: What came is no text.
+        InputError: What came is no text, `least` is no share, or the language is unknown.
 
     Example:
         >>> found = differences("The deadline is October 15th.", "The deadline is October 16th.")
@@ -164,23 +203,23 @@ def differences(a: str, b: str, language: str | None = None) -> Differences:
     """
     checked_text(a, "a")
     checked_text(b, "b")
-    return compared(a, b, language or _language(a, b))
-
-
-def _language(a: str, b: str) -> str:
-    """Return the language of two texts; English where too little is said to tell."""
-    if (a + b).isascii() and len(a) + len(b) < 60:
-        return "en"
-    found = language_of_texts([a, b])
-    return "en" if found == UNKNOWN else found
-
-
-def compared(a: str, b: str, language: str) -> Differences:
-    """Return the differences of two texts of a language, or one of several; see `differences`."""
-    language = language_among(f"{a}\n{b}", language)
-    items = tuple(_items(tokens_of(a, language), tokens_of(b, language), a, b, language))
-    ordered = sorted(items, key=lambda item: not item.matters)
-    return Differences(a, b, language, items=tuple(ordered))
+    if not 0 <= least <= 1:
+        raise InputError(f"least = {least!r:.80}: expected a number from 0 to 1")
+    if language is None:
+        language = guessed_language(f"{a}\n{b}")
+    elif not _CODES.fullmatch(language) or not codes() >= {
+        code for code in language.split(SEVERAL) if len(code) == 2
+    }:
+        raise InputError(f"language = {language!r:.80}: expected an ISO 639-1 code, such as de")
+    else:
+        language = language_among(f"{a}\n{b}", language)
+    texts = _read(a, language), _read(b, language)
+    if texts[0].keys == texts[1].keys:
+        return Differences(a, b, language)
+    comparison = _Comparison(*texts, lexicon_of(language), encoder, pairs or {})
+    items = [item for item in comparison.items() if not item.matters or item.strength >= least]
+    items.sort(key=lambda item: -item.strength)
+    return Differences(a, b, language, items=tuple(items))
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -195,347 +234,449 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 # --- Items -------------------------------------------------------------------------------------
 
-Segment = tuple[Sequence[Token], Sequence[Token]]
-"""Tokens of both texts that are aligned with one another and differ; one side may be empty."""
+
+Tokens = Sequence[Token]
 
 
-def _items(
-    one: Sequence[Token], two: Sequence[Token], a: str, b: str, language: str
-) -> Iterator[Difference]:
-    keys = [token.key for token in one], [token.key for token in two]
-    if keys[0] == keys[1] and [token.unit for token in one] == [token.unit for token in two]:
-        return
-    lexicon = lexicon_of(language)
-    segments = _segments(one, two, *keys)
-    only = _only(one, keys[1]), _only(two, keys[0])
-    found = [
-        *(_values(only, "number") or _units(one, two, lexicon)),
-        *_values(only, "date"),
-        *_negation(segments, only, a, b, lexicon),
-        *_opposites(only, lexicon),
-        *_names(segments, only, lexicon),
-    ]
-    if len(found) == 2 and _cancel(*found):
-        return
-    yield from found
-    if not found:
-        is_sentence = any(side.rstrip().endswith(_SENTENCE_ENDS) for side in (a, b))
-        slot = list(_slot(segments, one, two, language, is_sentence))
-        yield from slot
-        if not slot:
-            yield from _order(one, two, keys, language)
-    yield from _clauses(segments, language)
+def _read(text: str, language: str) -> Words:
+    tokens = tokens_of(text, language)
+    content = [n for n, token in enumerate(tokens) if token.means]
+    return Words(text, tokens, [token.key for token in tokens], content)
 
 
-def _segments(
-    one: Sequence[Token], two: Sequence[Token], keys1: list[str], keys2: list[str]
-) -> list[Segment]:
-    """Return the aligned runs in which two texts differ, in order."""
-    start, least = 0, min(len(keys1), len(keys2))
-    while start < least and keys1[start] == keys2[start]:
-        start += 1
-    end = 0
-    while end < least - start and keys1[-1 - end] == keys2[-1 - end]:
-        end += 1
-    ends = len(keys1) - end, len(keys2) - end
-    middle = keys1[start : ends[0]], keys2[start : ends[1]]
-    if not (middle[0] and middle[1]) or set(middle[0]).isdisjoint(middle[1]):
-        return [(one[start : ends[0]], two[start : ends[1]])]
-    matcher = SequenceMatcher(None, *middle, autojunk=False)
-    return [
-        (one[start + i1 : start + i2], two[start + j1 : start + j2])
-        for name, i1, i2, j1, j2 in matcher.get_opcodes()
-        if name != "equal"
-    ]
+class _Comparison:
+    """Two texts, their words that the other has not, and the runs in which they differ."""
 
-
-def _only(tokens: Sequence[Token], others: Sequence[str]) -> list[Token]:
-    """Return the tokens whose key another text does not have."""
-    known = set(others)
-    return [token for token in tokens if token.key not in known]
-
-
-def _item(kind: DifferenceType, one: Sequence[Token], two: Sequence[Token]) -> Difference:
-    spans = [tuple((token.start, token.end) for token in side) for side in (one, two)]
-    texts = [" ".join(token.text for token in side) for side in (one, two)]
-    return Difference(kind, texts[0], texts[1], spans[0], spans[1])
-
-
-def _values(only: tuple[list[Token], list[Token]], kind: str) -> list[Difference]:
-    one, two = ([token for token in side if token.kind == kind] for side in only)
-    return [_item(DifferenceType(kind), one, two)] if one and two else []
-
-
-def _units(one: Sequence[Token], two: Sequence[Token], lexicon: Lexicon) -> Iterator[Difference]:
-    """Yield equal numbers whose units differ: *30 days*, *thirty weeks*."""
-    units: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
-    for side, known in zip((one, two), units, strict=True):
-        for token in side:
-            if token.unit:
-                known.setdefault(token.key, set()).add(token.unit)
-    for key in sorted(units[0].keys() & units[1].keys()):
-        if units[0][key].isdisjoint(units[1][key]):
-            sides = (
-                [
-                    token
-                    for at, number in enumerate(side)
-                    if number.key == key and number.unit
-                    for token in side[at : at + 2]
-                    if token is number or token.lower in lexicon.units
-                ]
-                for side in (one, two)
+    def __init__(
+        self,
+        a: Words,
+        b: Words,
+        lexicon: Lexicon,
+        encoder: TextEncoder | None,
+        pairs: Mapping[str, Collection[str]],
+    ) -> None:
+        self.a, self.b, self.lexicon, self.encoder, self.pairs = a, b, lexicon, encoder, pairs
+        by_key = shared(a.keys, b.keys)
+        used = {i for i, _ in by_key}, {j for _, j in by_key}
+        self.only_a = [token for n, token in enumerate(a.tokens) if n not in used[0]]
+        self.only_b = [token for n, token in enumerate(b.tokens) if n not in used[1]]
+        self.places: Pairs = shared([a.keys[n] for n in a.content], [b.keys[n] for n in b.content])
+        anchors = [(a.content[i], b.content[j]) for i, j in self.places] or by_key
+        self.runs: list[Run] = differing_runs(a.keys, b.keys, anchors)
+        left = {id(token) for token in (*self.only_a, *self.only_b)}
+        self.sides: list[tuple[Tokens, Tokens]] = [
+            (
+                [token for token in a.tokens[i:j] if id(token) in left],
+                [token for token in b.tokens[k:n] if id(token) in left],
             )
-            yield _item(DifferenceType.NUMBER, *sides)
-
-
-def _negation(
-    segments: Sequence[Segment],
-    only: tuple[list[Token], list[Token]],
-    a: str,
-    b: str,
-    lexicon: Lexicon,
-) -> Iterator[Difference]:
-    """Yield that one text negates what the other says: by a word, inside a word, or a denial."""
-    counts, cues = [0, 0], ([], [])  # type: tuple[list[int], tuple[list[Token], list[Token]]]
-    for segment in segments:
-        for side in (0, 1):
-            for token in segment[side]:
-                if token.kind == "word" and _negates(token, (a, b)[side], lexicon):
-                    cues[side].append(token)
-    spans: list[tuple[tuple[int, int], ...]] = [(), ()]
-    if lexicon.negation_pattern is not None and lexicon.language != "en":
-        for side, text in enumerate((a, b)):
-            spans[side] = tuple(m.span() for m in lexicon.negation_pattern.finditer(text))
-            inside = {place for span in spans[side] for place in range(*span)}
-            cues[side][:] = [token for token in cues[side] if token.start not in inside]
-    counts = [len(cues[side]) + len(spans[side]) for side in (0, 1)]
-    if counts[0] % 2 != counts[1] % 2:
-        item = _item(DifferenceType.NEGATION, *cues)
-        texts = [
-            " ".join(filter(None, [side, *(text[slice(*span)] for span in more)]))
-            for side, text, more in ((item.a, a, spans[0]), (item.b, b, spans[1]))
+            for i, j, k, n in self.runs
         ]
-        yield Difference(
-            item.type, texts[0], texts[1], item.spans_a + spans[0], item.spans_b + spans[1]
+
+        self.added = {
+            read.tokens[n].start
+            for read, start, end, other, start_b, end_b in (
+                part
+                for i, j, k, n in self.runs
+                for part in ((a, i, j, b, k, n), (b, k, n, a, i, j))
+            )
+            if sum(token.means for token in read.tokens[start:end]) >= _NEW
+            and not any(token.means for token in other.tokens[start_b:end_b])
+            for n in range(start, end)
+        }
+
+    def items(self) -> Iterator[Difference]:
+        """Yield all differences, weak ones too."""
+        values = [*self._values("number"), *self._values("date")]
+        found = [*values, *self._polarity(), *self._names(), *self._kinds()]
+        yield from found
+        if not any(item.strength >= LEAST for item in found):
+            yield from self._limits()
+            slot = list(self._slot())
+            yield from slot
+            if not any(item.strength >= LEAST for item in slot):
+                yield from self._order()
+        yield from self._clauses()
+
+    def item(
+        self, kind: DifferenceType, a: Tokens, b: Tokens, strength: float | None = None
+    ) -> Difference:
+        """Return a difference; it is weaker where texts share few of their other words."""
+        if strength is None:
+            strength = _STRENGTHS[kind]
+        size = len(self.a.content) + len(self.b.content)
+        rest = size - sum(1 for token in (*a, *b) if token.means)
+        common = 2 * len(self.places) / rest if rest > 0 else 1.0
+        return Difference(
+            kind,
+            " ".join(token.text for token in a),
+            " ".join(token.text for token in b),
+            tuple((token.start, token.end) for token in a),
+            tuple((token.start, token.end) for token in b),
+            round(strength * min(1.0, common / _COMMON), 3),
         )
 
+    def _values(self, kind: str) -> Iterator[Difference]:
+        """Yield numbers, or days and months, of one text that the other has not."""
+        calendar = self.lexicon.calendar if kind == "date" else {}
+        a = [token for token in self.only_a if token.kind == kind or token.lower in calendar]
+        b = [token for token in self.only_b if token.kind == kind or token.lower in calendar]
+        for token in a[:_MANY]:
+            same = next((other for other in b if self._same_value(token, other)), None)
+            if same is not None:
+                a, b = [t for t in a if t is not token], [t for t in b if t is not same]
+        if kind == "date" and self.lexicon.is_joined:
+            a, b = self._days(self.a, self.b), self._days(self.b, self.a)
+        digits = [_DIGITS.findall(" ".join(token.lower for token in side)) for side in (a, b)]
+        if (
+            a
+            and b
+            and (kind == "date" or len(a) == len(b) or sorted(digits[0]) != sorted(digits[1]))
+        ):
+            yield self.item(DifferenceType(kind), a, b)
 
-def _negates(token: Token, text: str, lexicon: Lexicon) -> bool:
-    if token.lower == "no" and text[token.end : token.end + 1] == ",":
-        return False  # An answer, such as "no, it is late".
-    if token.lower in lexicon.negations or token.key in lexicon.denials:
-        return True
-    return (
-        lexicon.language == "en" and token.lower.endswith("nt") and token.text[-2:-1] in "'\u2019"
-    )
+    def _days(self, read: Words, other: Words) -> list[Token]:
+        """Return the names of days that stand inside the words of one text alone."""
+        return [
+            Token(key, name, read.text.find(name), read.text.find(name) + len(name), "date", name)
+            for name, key in self.lexicon.calendar.items()
+            if name in read.text and name not in other.text
+        ]
 
+    def _same_value(self, one: Token, two: Token) -> bool:
+        """Return whether values say the same though they are written apart: *seven*, *7am*."""
+        if one.kind != "number" or two.kind != "number":
+            calendar = self.lexicon.calendar
+            return calendar.get(one.lower, one.lower) == calendar.get(two.lower, two.lower)
+        if one.lower == two.lower:
+            return not (one.has_unit and two.has_unit)
+        short, long = sorted((one, two), key=lambda token: len(token.lower))
+        years = sorted((one.text, two.text), key=len)
+        if [*map(len, years)] == [2, 4] and years[1].endswith(years[0]):
+            return True  # 2008-09 and 2008-2009
+        letters = long.lower.removeprefix(short.lower)
+        if not letters.isalpha() or not long.lower.startswith(short.lower):
+            return long.lower.lstrip(_LETTERS) == short.lower
+        tokens = self.a.tokens if short in self.only_a else self.b.tokens
+        after = tokens[tokens.index(short) + 1 :][: len(letters)]
+        is_form = long.text.islower() and len(letters) > 1
+        return is_form or [token.lower[0] for token in after][:1] == [letters[0]]
 
-def _cancel(negation: Difference, opposite: Difference) -> bool:
-    """Return whether a negated word and its opposite say the same: *not allowed*, *forbidden*."""
-    kinds = negation.type, opposite.type
-    if kinds != (DifferenceType.NEGATION, DifferenceType.OPPOSITE):
-        return False
-    sides = (negation.spans_a, opposite.spans_a), (negation.spans_b, opposite.spans_b)
-    return any(0 < word[0] - end <= 2 for cues, words in sides for _, end in cues for word in words)
+    # --- Polarity: a word is on a scale, a negation flips it, and twice is none ---
 
+    def _polarity(self) -> Iterator[Difference]:
+        """Yield opposites, and negations that flip none of them."""
+        flips = (
+            self._flips(self.only_a, self.only_b, self.a),
+            self._flips(self.only_b, self.only_a, self.b),
+        )
+        for one, two in self._opposites():
+            flips = tuple([t for t in side if t is not one and t is not two] for side in flips)
+            flip = self._near(flips[0], one) or self._near(flips[1], two)
+            if flip is None:
+                yield self.item(DifferenceType.OPPOSITE, [one], [two])
+            else:
+                flips = tuple([t for t in side if t is not flip] for side in flips)
+        if len(flips[0]) % 2 != len(flips[1]) % 2:
+            item = self.item(DifferenceType.NEGATION, *flips)
+            starts = {start for start, _ in (*item.spans_a, *item.spans_b)}
+            size = min(
+                (
+                    max(j - i, n - k)
+                    for i, j, k, n in self.runs
+                    if any(t.start in starts for t in (*self.a.tokens[i:j], *self.b.tokens[k:n]))
+                ),
+                default=0,
+            )
+            yield item if size <= _REWRITTEN else replace(item, strength=item.strength / 2)
 
-def _opposites(only: tuple[list[Token], list[Token]], lexicon: Lexicon) -> Iterator[Difference]:
-    """Yield pairs of opposites: of the list, or of which one negates the other by its form."""
-    if not (only[0] and only[1]):
-        return
-    if lexicon.language in _JOINED_UP:
-        yield from _inside(only, lexicon)
-        return
-    roots = {token.key: token for token in only[1]}
-    for token in only[0]:
-        against = lexicon.opposites.get(token.key, frozenset()) & roots.keys()
-        met = [roots[key] for key in sorted(against)]
-        if not met and token.kind == "word" and lexicon.language == "en":
-            lower = token.lower
-            met = [other for other in only[1] if _negated_form(lower, other.lower)]
-        if met:
-            yield _item(DifferenceType.OPPOSITE, [token], met[:1])
+    def _near(self, flips: Tokens, word: Token) -> Token | None:
+        """Return the negation next to a word, before it rather than after it."""
+        tokens = self.a.tokens if any(word is token for token in self.a.tokens) else self.b.tokens
+        at = {token.start: n for n, token in enumerate(tokens)}
+        place = at.get(word.start, 0)
+        near = [flip for flip in flips if abs(at.get(flip.start, -99) - place) <= _NEAR]
+        return min(near, key=lambda flip: abs(at[flip.start] - place), default=None)
 
+    def _flips(self, tokens: Tokens, others: Tokens, read: Words) -> Tokens:
+        """Return what negates in one text alone: words, and what stands inside words."""
+        lexicon, flips = self.lexicon, []
+        if lexicon.negation_pattern is not None:
+            flips = [
+                Token("", match[0], *match.span(), "word", match[0].lower())
+                for match in lexicon.negation_pattern.finditer(read.text)
+            ]
+        inside = {place for flip in flips for place in range(flip.start, flip.end)}
+        spelled = {other.lower for other in others[:_MANY]}
+        for token in tokens:
+            if token.kind != "word" or token.start in inside or token.start in self.added:
+                continue
+            after = lexicon.idioms.get(token.lower)
+            if after and not after.isdisjoint(read.text[token.end : token.end + _NEXT].split()[:1]):
+                continue
+            if token.lower in lexicon.negations or (
+                token.key in lexicon.denials
+                and not any(self._same_word(token.lower, other) for other in spelled)
+            ):
+                flips.append(token)
+        return flips
 
-def _inside(only: tuple[list[Token], list[Token]], lexicon: Lexicon) -> Iterator[Difference]:
-    """Yield opposites that are parts of longer words, or of texts without spaces."""
-    joined = ["".join(token.lower for token in side) for side in only]
-    for word, others in lexicon.opposites.items():
-        for other in sorted(others):
-            if word in joined[0] and other in joined[1] and word not in joined[1]:
-                chosen = (
-                    [token for token in side if set(token.lower) & set(part)]
-                    for side, part in zip(only, (word, other), strict=True)
+    def _opposites(self) -> Iterator[tuple[Token, Token]]:
+        """Yield pairs of opposites: of the list, or of which one negates the other by its form.
+
+        Words without meaning of their own, such as *in* and *out*, stand in the same place.
+        """
+        if self.lexicon.is_joined:
+            yield from self._inside()
+            return
+        keys: dict[str, Token] = {token.key: token for token in self.only_b}
+        runs = {id(t): n for n, sides in enumerate(self.sides) for side in sides for t in side}
+        words = {token.lower: token for token in self.only_b if token.kind == "word"}
+        for token in self.only_a:
+            against = self.lexicon.opposites.get(token.key, frozenset()) & keys.keys()
+            met = [keys[key] for key in sorted(against)]
+            if not met and token.kind == "word":
+                forms = _other_forms(token.lower, self.lexicon)
+                met = [words[form] for form in forms if form in words]
+            met = [
+                other
+                for other in met
+                if (token.means and other.means) or runs.get(id(token)) == runs.get(id(other))
+            ]
+            if met:
+                yield token, met[0]
+
+    def _inside(self) -> Iterator[tuple[Token, Token]]:
+        """Yield opposites that are parts of longer words, or of texts without spaces."""
+        for a, b in self.sides:
+            joined = "".join(token.lower for token in a), "".join(token.lower for token in b)
+            for word, others in self.lexicon.opposites.items():
+                if not _has_part(joined[0], word):
+                    continue
+                for other in sorted(others):
+                    if _has_part(joined[1], other):
+                        yield _joined(a, word), _joined(b, other)
+                        return
+
+    def _names(self) -> Iterator[Difference]:
+        """Yield names that stand where the other text has another one."""
+        for side_a, side_b in self.sides:
+            if max(len(side_a), len(side_b)) > _NAMES:
+                continue
+            a = [t for t in side_a if t.is_name and not self._is_named(t, side_b, self.only_b)]
+            b = [t for t in side_b if t.is_name and not self._is_named(t, side_a, self.only_a)]
+            if a and b and {token.kind for token in (*a, *b)} != {"number"}:
+                yield self.item(DifferenceType.NAME, a, b)
+
+    def _is_named(self, token: Token, run: Tokens, others: Tokens) -> bool:
+        """Return whether the other text has a form, an abbreviation or a spelling of a name."""
+        name = token.lower
+        if any(self._same_name(name, other.lower) for other in others[:_MANY]):
+            return True
+        initials = "".join(other.lower[:1] for other in run)
+        return len(name) > 1 and sum(map(str.isupper, token.text)) > 1 and name in initials
+
+    def _same_name(self, one: str, two: str) -> bool:
+        short, long = sorted((one, two), key=len)
+        return (
+            self._same_meaning(one, two)
+            or (len(short) > 2 and long.startswith(short[:_BEGINNING]))
+            or (len(short) > 5 and _ratio(one, two) >= _SPELLED_ALIKE)
+            or _without_accents(one) == _without_accents(two)
+            or _is_abbreviation(short, long)
+        )
+
+    def _same_meaning(self, one: str, two: str) -> bool:
+        same, units = self.lexicon.same, self.lexicon.units
+        if same.get(one, frozenset()) & same.get(two, frozenset()):
+            return True
+        return one in units and units[one] == units.get(two)
+
+    def _kinds(self) -> Iterator[Difference]:
+        """Yield two things of one kind in the same place, and pairs that the caller names."""
+        kinds = self.lexicon.kinds
+        for side_a, side_b in self.sides:
+            for token in side_a:
+                for other in side_b[:_MANY]:
+                    if other.lower in self.pairs.get(token.lower, ()) or token.lower in (
+                        self.pairs.get(other.lower, ())
+                    ):
+                        yield self.item(DifferenceType.REPLACED, [token], [other], 1.0)
+                    elif kinds.get(token.key, frozenset()) & kinds.get(
+                        other.key, frozenset()
+                    ) and not self._same_word(token.lower, other.lower):
+                        yield self.item(DifferenceType.REPLACED, [token], [other], 0.85)
+
+    def _limits(self) -> Iterator[Difference]:
+        """Yield what limits one text alone, such as *only*."""
+        a, b = (
+            [t for t in side if t.lower in self.lexicon.limits and not self._is_denied(t, read)]
+            for side, read in ((self.only_a, self.a), (self.only_b, self.b))
+        )
+        if bool(a) != bool(b):
+            yield self.item(DifferenceType.LIMIT, a, b)
+
+    def _is_denied(self, token: Token, read: Words) -> bool:
+        before = read.tokens[max(0, read.tokens.index(token) - 1)]
+        return before.lower in self.lexicon.negations
+
+    # --- One slot ---
+
+    def _slot(self) -> Iterator[Difference]:
+        """Yield the slot in which texts differ that are equal but for it."""
+        filled = [
+            sides
+            for i, j, k, n in self.runs
+            if any(
+                sides := (
+                    [t for t in self.a.tokens[i:j] if t.means],
+                    [t for t in self.b.tokens[k:n] if t.means],
                 )
-                yield _item(DifferenceType.OPPOSITE, *chosen)
+            )
+        ]
+        if len(filled) != 1 or not self.lexicon.stop:
+            return
+        a, b = filled[0]
+        if not (0 < len(a) <= _SLOT and 0 < len(b) <= _SLOT):
+            return
+        before, after = self._beside(a, b)
+        sizes = len(self.a.content), len(self.b.content)
+        is_bare = sizes == (len(self.a.tokens), len(self.b.tokens)) or self._are_bound(before)
+        is_sentence = any(t.text.rstrip().endswith(_SENTENCE_ENDS) for t in (self.a, self.b))
+        is_phrase = is_bare and not is_sentence and max(sizes) <= _PHRASE
+        least = 1.0 if is_phrase and not self.lexicon.is_joined else max(2, _FRAME * max(sizes))
+        if min(sizes[0] - len(a), sizes[1] - len(b)) < least:
+            return
+        joined = "".join(t.lower for t in a), "".join(t.lower for t in b)
+        if joined[0] in joined[1] or joined[1] in joined[0] or self._same_word(*joined):
+            return
+        if any(self._is_named(t, b, b) for t in a if t.is_name) or any(
+            self._is_named(t, a, a) for t in b if t.is_name
+        ):
+            return
+        strength = _STRENGTHS["replaced word"] if self._decides(before, after) else _WEAK
+        if self.encoder is not None:
+            fillings = [" ".join(t.text for t in side) for side in (a, b)]
+            cosine = _cosine(*self.encoder.encode(fillings))
+            if cosine >= _SAME:
                 return
+            strength = _STRENGTHS["opposite"] if cosine < _OTHER else strength
+        yield self.item(DifferenceType.REPLACED, a, b, strength)
+
+    def _same_word(self, one: str, two: str) -> bool:
+        """Return whether two different words are forms or spellings of one, or mean the same."""
+        short, long = sorted((one, two), key=len)
+        if self._same_meaning(one, two):
+            return True
+        if len(short) < 3:
+            return False
+        if long.startswith(short[: max(3, len(short) - 2)]) and len(long) - len(short) <= 4:
+            return True
+        return _spelled_alike(one, two)
+
+    def _beside(self, a: Tokens, b: Tokens) -> tuple[list[Token | None], list[Token | None]]:
+        """Return the tokens before two fillings, without those before a bracket, and after."""
+        before: list[Token | None] = []
+        after: list[Token | None] = []
+        for read, filling in ((self.a, a), (self.b, b)):
+            start, end = read.tokens.index(filling[0]), read.tokens.index(filling[-1])
+            opens = read.text[filling[0].start - 1 : filling[0].start] in ("(", "[")
+            before.append(read.tokens[start - 1] if start and not opens else None)
+            after.append(read.tokens[end + 1] if end + 1 < len(read.tokens) else None)
+        return before, after
+
+    def _are_bound(self, before: Sequence[Token | None]) -> bool:
+        return {token.lower if token else "" for token in before} <= self.lexicon.prepositions
+
+    def _decides(self, before: Sequence[Token | None], after: Sequence[Token | None]) -> bool:
+        """Return whether a slot says which of several things is meant, as *storm water* does.
+
+        It stands before the word that it describes, after a word without meaning; or it ends the
+        text after a preposition or a bracket. Verbs and nouns elsewhere are often synonyms.
+        """
+        if not self.lexicon.has_slots or any(t is not None and t.means for t in before):
+            return False
+        if after[0] is None or after[1] is None:
+            return after[0] is after[1] and (self._are_bound(before) or before == [None, None])
+        return after[0].key == after[1].key and after[0].means
+
+    # --- Order, and what one text adds ---
+
+    def _order(self) -> Iterator[Difference]:
+        """Yield words that stand in another order, and how far."""
+        score, turned = disorder(self.a, self.b, self.places, self.lexicon)
+        if score > 0:
+            a = [self.a.tokens[self.a.content[i]] for i, _ in turned]
+            b = [self.b.tokens[j] for j in sorted(self.b.content[j] for _, j in turned)]
+            yield replace(self.item(DifferenceType.ORDER, a, b, 0.0), strength=round(score, 3))
+
+    def _clauses(self) -> Iterator[Difference]:
+        """Yield longer runs that only one text has."""
+        for i, j, k, n in self.runs:
+            a = [t for t in self.a.tokens[i:j] if t.means]
+            b = [t for t in self.b.tokens[k:n] if t.means]
+            if len(a) >= _CLAUSE and not b:
+                yield self.item(DifferenceType.LEFT_OUT, a, b, 0.0)
+            if len(b) >= _CLAUSE and not a:
+                yield self.item(DifferenceType.ADDED, a, b, 0.0)
 
 
-def _negated_form(one: str, two: str) -> bool:
-    """Return whether one word negates the other: *fit* and *unfit*, *useful* and *useless*."""
-    short, long = (one, two) if len(one) < len(two) else (two, one)
-    if len(short) > 3 and long.endswith(short):
-        return long[: -len(short)] in _PREFIXES
-    if long.endswith("less"):
-        return short in (long[:-4], f"{long[:-4]}ful")
-    return short.endswith("less") and long == f"{short[:-4]}ful"
+def _joined(tokens: Tokens, part: str) -> Token:
+    """Return the tokens that have a part of a word, as one."""
+    having = [token for token in tokens if token.lower in part or part in token.lower] or tokens
+    first = having[0]
+    text = "".join(token.text for token in having)
+    return first._replace(text=text, lower=part, end=having[-1].end)
 
 
-def _names(
-    segments: Sequence[Segment], only: tuple[list[Token], list[Token]], lexicon: Lexicon
-) -> Iterator[Difference]:
-    """Yield names that stand where the other text has another one."""
-    keys = tuple({token.key for token in side} for side in only)
-    for segment in segments:
-        one, two = (
-            [token for token in side if token.is_name and token.key in known]
-            for side, known in zip(segment, keys, strict=True)
-        )
-        if one and two:
-            one = [token for token in one if not _is_known(token, segment[1], only[1], lexicon)]
-            two = [token for token in two if not _is_known(token, segment[0], only[0], lexicon)]
-        if one and two and {token.kind for token in (*one, *two)} != {"number"}:
-            yield _item(DifferenceType.NAME, one, two)
+def _has_part(joined: str, part: str) -> bool:
+    """Return whether a part is in joined words; a single letter is at least half of them."""
+    return part in joined and (len(part) > 1 or (joined.startswith(part) and len(joined) <= 2))
 
 
-def _is_known(
-    token: Token, segment: Sequence[Token], only: Sequence[Token], lexicon: Lexicon
-) -> bool:
-    """Return whether the other text has a form, an abbreviation or a spelling of a name."""
-    if any(_same_word(token.lower, other.lower, lexicon) for other in only):
-        return True
-    initials = "".join(other.lower[:1] for other in segment)
-    short = token.lower
-    if len(short) > 1 and sum(map(str.isupper, token.text)) > 1 and short in initials:
-        return True
-    return any(_is_abbreviation(*sorted((short, other.lower), key=len)) for other in only)
+def _other_forms(word: str, lexicon: Lexicon) -> Iterator[str]:
+    """Yield words that negate a word by their form, or that it negates: *unfit* for *fit*."""
+    for prefix in lexicon.prefixes:
+        if len(word) > _SHORT:
+            yield prefix + word
+        if word.startswith(prefix) and len(word) > len(prefix) + _SHORT:
+            yield word.removeprefix(prefix)
+    for without, full in lexicon.suffixes:
+        if word.endswith(without):
+            yield from (word.removesuffix(without), word.removesuffix(without) + full)
+        elif word.endswith(full):
+            yield word.removesuffix(full) + without
+        elif len(word) > _SHORT:
+            yield word + without
 
 
 def _is_abbreviation(short: str, long: str) -> bool:
     """Return whether the letters of a short word are in a longer one, in order, from the first."""
     if not 1 < len(short) <= 5 or len(long) < len(short) + 2 or short[0] != long[0]:
         return False
-    letters = iter(long)
+    letters = iter(long[:_LONG_WORD])
     return all(letter in letters for letter in short)
 
 
-def _same_word(one: str, two: str, lexicon: Lexicon) -> bool:
-    """Return whether two different words are forms or spellings of one, or mean the same."""
-    if lexicon.same and lexicon.same.get(one, 0) == lexicon.same.get(two, -1):
-        return True
-    if one in lexicon.units and lexicon.units[one] == lexicon.units.get(two):
-        return True
-    short, long = sorted((one, two), key=len)
-    if len(short) < 3:
-        return False
-    if long.startswith(short[: max(3, len(short) - 2)]) and len(long) - len(short) <= 4:
-        return True
-    return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _SPELLED_ALIKE
+def _without_accents(word: str) -> str:
+    return word if word.isascii() else normalize("NFD", word).encode("ascii", "ignore").decode()
 
 
-def _slot(
-    segments: Sequence[Segment],
-    one: Sequence[Token],
-    two: Sequence[Token],
-    language: str,
-    is_sentence: bool,
-) -> Iterator[Difference]:
-    """Yield the slot in which texts differ that are equal but for it."""
-    stop = _stop_words(language)
-    sides = [
-        tuple([t for t in side if t.lower not in stop] for side in segment) for segment in segments
-    ]
-    filled = [(x, y) for x, y in sides if x or y]
-    if len(filled) != 1:
-        return
-    first, second = filled[0]
-    if not (0 < len(first) <= _SLOT and 0 < len(second) <= _SLOT):
-        return
-    meaning = [sum(t.lower not in stop for t in side) for side in (one, two)]
-    is_bare = bool(stop) and meaning == [len(one), len(two)]
-    is_phrase = is_bare and not is_sentence and max(meaning) <= _PHRASE
-    least = 1.0 if is_phrase else max(2, _FRAME * max(meaning))
-    if min(meaning[0] - len(first), meaning[1] - len(second)) < least:
-        return
-    left, right = ("".join(token.lower for token in side) for side in (first, second))
-    if left in right or right in left or _same_word(left, right, lexicon_of(language)):
-        return
-    if not stop or _decides(segments, one, two, first, second, stop):
-        yield _item(DifferenceType.REPLACED, first, second)
+def _spelled_alike(one: str, two: str) -> bool:
+    return min(len(one), len(two)) > 2 and _ratio(one, two) >= _SPELLED_ALIKE
 
 
-def _decides(
-    segments: Sequence[Segment],
-    one: Sequence[Token],
-    two: Sequence[Token],
-    first: Sequence[Token],
-    second: Sequence[Token],
-    stop: frozenset[str],
-) -> bool:
-    """Return whether a slot says which of several things is meant, as *storm water* does.
-
-    It stands before the word that it describes, after a word without meaning; or it ends the text
-    after a preposition. Verbs and nouns elsewhere are often synonyms.
-    """
-    places = [
-        (side.index(filling[0]), side.index(filling[-1]))
-        for side, filling in ((one, first), (two, second))
-    ]
-    before = [
-        side[at - 1].lower if at else "" for side, (at, _) in zip((one, two), places, strict=True)
-    ]
-    after = [
-        side[at + 1] if at + 1 < len(side) else None
-        for side, (_, at) in zip((one, two), places, strict=True)
-    ]
-    if any(word and word not in stop for word in before):
-        return False
-    if after[0] is None or after[1] is None:
-        return after[0] is after[1] and set(before) <= _PREPOSITIONS
-    return after[0].key == after[1].key and after[0].lower not in stop
+def _ratio(one: str, two: str) -> float:
+    """Return the share of letters that two words have in the same order; 0 for long ones."""
+    if one == two:
+        return 1.0
+    if max(len(one), len(two)) > _LONG_WORD:
+        return 0.0
+    return SequenceMatcher(None, one, two, autojunk=False).ratio()
 
 
-def _order(
-    one: Sequence[Token], two: Sequence[Token], keys: tuple[list[str], list[str]], language: str
-) -> Iterator[Difference]:
-    """Yield words that swapped places, where texts have the same words of meaning."""
-    stop = _stop_words(language)
-    sides = [[t for t in side if t.lower not in stop] for side in (one, two)]
-    if len(one) != len(two) or sorted(keys[0]) != sorted(keys[1]):
-        return
-    if len(one) > 2 and any(keys[0][at:] + keys[0][:at] == keys[1] for at in range(len(one))):
-        return  # An adverb or a phrase moved from one end to the other.
-    names = [[t.key for t in side] for side in sides]
-    if names[0] == names[1] or sorted(names[0]) != sorted(names[1]) or len(names[0]) < 2:
-        return
-    if len({bool(_BY & {t.lower for t in side}) for side in (one, two)}) > 1:
-        return  # A passive in one of them turns who acts.
-    matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
-    moved = [code[1:3] for code in matcher.get_opcodes() if code[0] in ("delete", "replace")]
-    count = sum(end - start for start, end in moved)
-    gone = {names[0][place] for start, end in moved for place in range(start, end)}
-    # One short run that moved is an adverb or a phrase; two words that changed places are not.
-    if len(moved) < 2 and count * 2 < len(names[0]):
-        return
-    if len(gone) < 2 and len(names[0]) > 3:
-        return
-    turned = [n for n, (x, y) in enumerate(zip(*names, strict=True)) if x != y]
-    yield _item(DifferenceType.ORDER, *([side[n] for n in turned] for side in sides))
-
-
-def _clauses(segments: Sequence[Segment], language: str) -> Iterator[Difference]:
-    """Yield longer runs that only one text has."""
-    stop = _stop_words(language)
-    for first, second in segments:
-        for kind, side, other in (
-            (DifferenceType.LEFT_OUT, first, second),
-            (DifferenceType.ADDED, second, first),
-        ):
-            meaning = [token for token in side if token.lower not in stop]
-            if len(meaning) >= _CLAUSE and not any(t.lower not in stop for t in other):
-                pair = (meaning, []) if kind is DifferenceType.LEFT_OUT else ([], meaning)
-                yield _item(kind, *pair)
-
-
-def _stop_words(language: str) -> frozenset[str]:
-    return ENGLISH_STOP_WORDS if language == "en" else frozenset()
+def _cosine(one: Sequence[float], two: Sequence[float]) -> float:
+    """Return the cosine of two vectors; 0 where one is zero."""
+    dot, square_one, square_two = 0.0, 0.0, 0.0
+    for x, y in zip(map(float, one), map(float, two), strict=True):
+        dot, square_one, square_two = dot + x * y, square_one + x * x, square_two + y * y
+    return dot / (square_one * square_two) ** 0.5 if square_one and square_two else 0.0

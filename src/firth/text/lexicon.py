@@ -1,20 +1,31 @@
 """What a language says without words of meaning: numerals, negations, opposites, days and months.
 
 Each language has a file in `languages/`. Days, months and units are those of the Unicode CLDR; most
-ordinals are those of num2words; the rest was written for firth. A language without a file still has
-digits, names, slots and the order of words.
+ordinals are those of num2words. Stop words are those of Snowball (BSD), or those that
+stopwords-iso and spaCy (both MIT) have in common; English ones are scikit-learn's without words
+that carry meaning (Nothman et al. 2018). The rest was written for firth. Symbols of units are in
+`und.json`; a language without a file has these, digits, names and the order of words.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from typing import Any
 
-from firth.text.words import stemmer_of, stems, words
+from firth.text.words import UNKNOWN, stemmer_of, stems, words
 
 _FOLDER = "languages"
+_LETTERS = re.compile(
+    "(?P<ko>[\uac00-\ud7a3])|(?P<zh>[\u4e00-\u9fff\u3041-\u30ff])|(?P<he>[\u05d0-\u05ea])"
+    "|(?P<el>[\u03b1-\u03c9\u0391-\u03a9])|(?P<hi>[\u0904-\u0939])"
+)
+"""A letter that tells the language where no other one here has it."""
+_KANA, _OTHER_LETTERS = re.compile("[\u3041-\u30ff]"), re.compile("[\u0250-\u1dff\u2c00-\uffff]")
+_BEGINNING = 1_000
+"""Characters by which a language is guessed."""
 _LONG = 5
 """Letters from which the name of a day or month cannot be another word; shorter ones need a number
 next to them."""
@@ -23,68 +34,122 @@ _OTHER_WORDS = frozenset({"march"})
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """The word lists of a language.
+    """The word lists of a language. Words are as `firth.text.words.words` gives them.
 
     Attributes:
-        numerals: Word → its value, from two on.
+        stop: Words without meaning of their own.
+        prepositions: Words that bind what follows them, such as *from* and *to*.
+        conjunctions: Words before the last item of an enumeration.
+    by: Words before who acts, in a passive.
+        endings: Endings of a word that are no part of its stem, the longest first.
+        numerals: Word → its value.
         scales: Word → the factor that it is, such as 1,000.
         ordinals: Word → its value, from one on.
-        units: Word of a time, length, mass, volume, temperature or size of data → its unit.
+        units: Word or symbol → the English name of the unit.
+        measures: Name of a unit → what it measures, and how much of the base unit it is.
         negations: Words that negate a sentence.
         negation_pattern: What negates inside words or without spaces, or None.
+        idioms: Negation → words or a comma after which it negates nothing: *no, it is late*.
         denials: Stems of words that negate what follows them, such as *refuse*.
+        limits: Words that limit what is said, such as *only*.
+        prefixes: Beginnings that negate a word, such as *un*.
+        suffixes: Ends that negate a word and those that do not, such as *less* and *ful*.
         calendar: Name of a day or month → its kind and number, such as `month 10`.
         opposites: Stem → stems of its opposites, in both directions.
-        same: Word → a number that words of one meaning share.
+        kinds: Stem → numbers of the lists of things of one kind in which it is, such as colors.
+        same: Word → numbers of the lists of words of one meaning in which it is.
+        has_slots: Whether a word before a noun says which one is meant: *storm water*.
+        is_joined: Whether words stand inside longer ones, or without spaces.
     """
 
     language: str
-    numerals: Mapping[str, int] = field(default_factory=dict)
-    scales: Mapping[str, int] = field(default_factory=dict)
+    stop: frozenset[str] = frozenset()
+    prepositions: frozenset[str] = frozenset()
+    conjunctions: frozenset[str] = frozenset()
+    by: frozenset[str] = frozenset()
+    endings: tuple[str, ...] = ()
+    numerals: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
     ordinals: Mapping[str, int] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     negations: frozenset[str] = frozenset()
     negation_pattern: re.Pattern[str] | None = None
+    idioms: Mapping[str, frozenset[str]] = field(default_factory=dict)
     denials: frozenset[str] = frozenset()
+    limits: frozenset[str] = frozenset()
+    prefixes: frozenset[str] = frozenset()
+    suffixes: tuple[tuple[str, str], ...] = ()
     calendar: Mapping[str, str] = field(default_factory=dict)
     opposites: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    same: Mapping[str, int] = field(default_factory=dict)
+    kinds: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    same: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    is_joined: bool = False
+    has_slots: bool = False
 
     def is_date(self, word: str, beside_number: bool) -> bool:
-        """Return whether a lower-case word names a day or a month where it stands."""
-        if word not in self.calendar:
-            return False
+        """Return whether a lower-case word surely names a day or a month where it stands."""
         return beside_number or (len(word) >= _LONG and word not in _OTHER_WORDS)
 
 
 @cache
 def lexicon_of(language: str) -> Lexicon:
-    """Return the word lists of a language (ISO 639-1); empty ones where it has no file."""
-    file = resources.files(__package__).joinpath(_FOLDER, f"{language}.json")
-    if not language.isalpha() or not file.is_file():
-        return Lexicon(language=language)
-    stored = json.loads(file.read_text(encoding="utf-8"))
+    """Return the word lists of a language (ISO 639-1); symbols alone where it has no file."""
+    stored, symbols = _stored(language), _stored(UNKNOWN)
     stemmer = stemmer_of(language)
-    patterns = stored["negation_patterns"]
-    calendar = {
-        _plain(name): f"{kind} {number}"
-        for kind in ("days", "months")
-        for number, names in enumerate(stored[kind], start=1)
-        for name in names
-    }
-    ordinals = {_plain(word): value for word, value in stored["ordinals"].items()}
+    ordinals = _values(stored, "ordinals")
+    units = {name: [*symbols["units"].get(name, ()), *forms] for name, forms in _units(stored)}
+    pattern = stored.get("negation_pattern")
+
+    def listed(name: str) -> frozenset[str]:
+        return frozenset(map(_plain, stored.get(name, "").split()))
+
+    def keys(line: str) -> list[str]:
+        plain = [*map(_plain, line.split())]
+        roots = stems(plain, stemmer)
+        return [f"{ordinals[w]}" if w in ordinals else r for w, r in zip(plain, roots, strict=True)]
+
+    opposites: dict[str, set[str]] = {}
+    for line, against in stored.get("opposites", {}).items():
+        for key in keys(line):
+            for other in keys(against):
+                if other != key:
+                    opposites.setdefault(key, set()).add(other)
+                    opposites.setdefault(other, set()).add(key)
     return Lexicon(
         language=language,
+        stop=frozenset(stored.get("stop", "").split()),
+        prepositions=listed("prepositions"),
+        conjunctions=listed("conjunctions"),
+        by=listed("by"),
+        endings=tuple(sorted(stored.get("endings", "").split(), key=len, reverse=True)),
         ordinals=ordinals,
-        units={_plain(word): forms[0] for forms in stored["units"] for word in forms},
-        numerals={_plain(word): value for word, value in stored["numerals"].items()},
-        scales={_plain(word): value for word, value in stored["scales"].items()},
-        negations=frozenset(map(_plain, stored["negations"])),
-        negation_pattern=re.compile("|".join(patterns), re.IGNORECASE) if patterns else None,
-        denials=frozenset(stems(stored.get("denials", []), stemmer)),
-        calendar=calendar,
-        opposites=_both_ways(stored["opposites"], stemmer, ordinals),
-        same={word: n for n, words in enumerate(stored["same"], start=1) for word in words},
+        numerals=_values(stored, "numerals"),
+        scales=_values(stored, "scales"),
+        units={
+            form if form in symbols["units"].get(name, ()) else _plain(form): name
+            for name, forms in {**symbols["units"], **units}.items()
+            for form in forms
+        },
+        measures={name: (of, factor) for name, (of, factor) in symbols["measures"].items()},
+        negations=listed("negations"),
+        negation_pattern=re.compile(pattern, re.IGNORECASE) if pattern else None,
+        idioms={word: frozenset(after.split()) for word, after in stored.get("idioms", {}).items()},
+        denials=frozenset(stems(sorted(listed("denials")), stemmer)),
+        limits=listed("limits"),
+        prefixes=listed("prefixes"),
+        suffixes=tuple(stored.get("suffixes", {}).items()),
+        calendar={
+            _plain(name): f"{kind} {number}"
+            for kind in ("days", "months")
+            for number, names in enumerate(stored.get(kind, ()), start=1)
+            for name in names
+        },
+        opposites={key: frozenset(others) for key, others in opposites.items()},
+        kinds=_groups(map(keys, stored.get("kinds", ()))),
+        same=_groups([*map(_plain, line.split())] for line in stored.get("same", ())),
+        is_joined=stored.get("is_joined", False),
+        has_slots=stored.get("has_slots", False),
     )
 
 
@@ -92,26 +157,75 @@ def lexicon_of(language: str) -> Lexicon:
 def languages() -> tuple[str, ...]:
     """Return the codes of the languages that have a file, sorted."""
     folder = resources.files(__package__).joinpath(_FOLDER)
-    return tuple(sorted(file.name.removesuffix(".json") for file in folder.iterdir()))
+    codes = (file.name.removesuffix(".json") for file in folder.iterdir())
+    return tuple(sorted(code for code in codes if code != UNKNOWN))
+
+
+@cache
+def codes() -> frozenset[str]:
+    """Return the two-letter codes of ISO 639-1."""
+    return frozenset(_stored(UNKNOWN)["codes"].split())
+
+
+def guessed_language(text: str) -> str:
+    """Return the language whose function words or letters a text has; English where none speaks.
+
+    A word that many languages have says less.
+
+    Example:
+        >>> guessed_language("Hunde sind nicht erlaubt."), guessed_language("Storm water")
+        ('de', 'en')
+    """
+    scripts = _LETTERS.search(text)
+    if scripts is not None and scripts.lastgroup is not None:
+        return "ja" if _KANA.search(text) else scripts.lastgroup
+    votes: dict[str, float] = {}
+    having = _function_words()
+    for word in {*words(text[:_BEGINNING])}:
+        for language in having.get(word, ()):
+            votes[language] = votes.get(language, 0.0) + 1 / len(having[word])
+    default = "en" if text.isascii() or not _OTHER_LETTERS.search(text) else UNKNOWN
+    return max(votes, key=lambda code: (votes[code], code == "en", code), default=default)
+
+
+@cache
+def _function_words() -> dict[str, tuple[str, ...]]:
+    """Return function words and negations, each with the languages that have it."""
+    having: dict[str, set[str]] = {}
+    for language in languages():
+        stored = _stored(language)
+        for word in f"{stored.get('stop', '')} {stored.get('negations', '')}".split():
+            having.setdefault(_plain(word), set()).add(language)
+    return {word: tuple(sorted(known)) for word, known in having.items()}
+
+
+@cache
+def _stored(language: str) -> Any:
+    file = resources.files(__package__).joinpath(_FOLDER, f"{language}.json")
+    if not language.isalpha() or not file.is_file():
+        return {}
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _units(stored: Mapping[str, Any]) -> Iterable[tuple[str, list[str]]]:
+    units: dict[str, list[str]] = stored.get("units", {})
+    return units.items()
+
+
+def _values(stored: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {_plain(word): value for word, value in stored.get(name, {}).items()}
+
+
+def _groups(lists: Iterable[Iterable[str]]) -> dict[str, frozenset[int]]:
+    """Return, for each word of some lists, the numbers of the lists that have it."""
+    groups: dict[str, set[int]] = {}
+    for number, members in enumerate(lists):
+        for member in members:
+            groups.setdefault(member, set()).add(number)
+    return {member: frozenset(numbers) for member, numbers in groups.items()}
 
 
 def _plain(word: str) -> str:
     """Return a word as `firth.text.words.words` gives it; several words stay as they are."""
-    found = words(word)
-    return found[0] if len(found) == 1 else word
-
-
-def _both_ways(
-    listed: Mapping[str, Sequence[str]], stemmer: str, ordinals: Mapping[str, int]
-) -> dict[str, frozenset[str]]:
-    """Return the opposites of each key of a token (`firth.text.tokens`): a stem, or a value."""
-    table: dict[str, set[str]] = {}
-    for word, others in listed.items():
-        plain = [*map(_plain, [word, *others])]
-        roots = stems(plain, stemmer)
-        (stem, *against) = (str(ordinals.get(w, r)) for w, r in zip(plain, roots, strict=True))
-        for other in against:
-            if other != stem:
-                table.setdefault(stem, set()).add(other)
-                table.setdefault(other, set()).add(stem)
-    return {stem: frozenset(others) for stem, others in table.items()}
+    parts = words(word)
+    return parts[0] if len(parts) == 1 else word

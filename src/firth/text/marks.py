@@ -19,7 +19,8 @@ _NOUNS_WITH_CAPITALS = ("de", "lb")
 @cache
 def numerals_of(language: str) -> dict[str, str]:
     """Return the numerals of a language from two on, each with its value; none where unknown."""
-    return {word: str(value) for word, value in lexicon_of(language).numerals.items()}
+    numerals = lexicon_of(language).numerals
+    return {word: str(value) for word, value in numerals.items() if value > 1}
 
 
 def negations_of(language: str) -> frozenset[str]:

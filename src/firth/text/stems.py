@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.run.files import read_json, write_json
+from firth.text.lexicon import lexicon_of
 from firth.text.types import Floats
 from firth.text.words import SEVERAL, language_of, stemmer_of, stems, stems_of
 
@@ -48,31 +49,6 @@ _MOST_STEMS = 200_000
 _FREQUENT = 0.1
 """A stem in a larger share of the sentences is a stop word in any language. A smaller share would
 remove the subjects of a small corpus: with one in 100, *tax* and *school*."""
-_ENGLISH = """
-a about above across after afterwards again against all almost alone along already also although
-always am among amongst amount an and another any anyhow anyone anything anyway anywhere are
-aren around as at back be became because become becomes becoming been before beforehand behind
-being below beside besides between beyond both but by can cannot cant co con could couldnt de
-didn do doesn don done down due during each eg eight either eleven else elsewhere empty enough
-etc even ever every everyone everything everywhere except few fifteen fifty find first five for
-former formerly forty four from full further get give go had has hasnt have he hence her here
-hereafter hereby herein hereupon hers herself him himself his how however hundred i ie if in inc
-indeed into is isn it its itself keep last latter latterly least less ll ltd made many may me
-meanwhile might more moreover most mostly much must my myself namely neither never nevertheless
-next nine no nobody none noone nor not nothing now nowhere of off often on once one only onto or
-other others otherwise our ours ourselves out over own per perhaps please put rather re same see
-seem seemed seeming seems serious several she should since six sixty so some somehow someone
-something sometime sometimes somewhere still such take ten than that the their them themselves
-then thence there thereafter thereby therefore therein thereupon these they third this those
-though three through throughout thru thus to together too toward towards twelve twenty two un
-under until up upon us ve very via was wasn we well were weren what whatever when whence
-whenever where whereafter whereas whereby wherein whereupon wherever whether which while whither
-who whoever whole whom whose why will with within without would yet you your yours yourself
-yourselves
-"""
-"""scikit-learn's English list without the words that carry meaning (Nothman et al. 2018), with the
-remains of contractions."""
-ENGLISH_STOP_WORDS = frozenset(_ENGLISH.split())
 _RARE, _LEAST, _UNIT = 2.0, 1 / 16, 64
 _ODD = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 """Constants of xxHash, which mix the parts of a key."""
@@ -252,5 +228,5 @@ def stop_words(idf: Idf) -> frozenset[str]:
     least = _FREQUENT * max(idf.sentences, 20)
     frequent = [stem for stem, count in idf.frequencies.items() if count > least]
     is_english = "en" in idf.language.split(SEVERAL)
-    english = stems(sorted(ENGLISH_STOP_WORDS), stemmer_of("en")) if is_english else []
+    english = stems(sorted(lexicon_of("en").stop), stemmer_of("en")) if is_english else []
     return frozenset((*frequent, *english))

@@ -1,7 +1,8 @@
-"""A text as tokens that can be compared: words by their stems, and values by what they say.
+"""Words and values of a text, as what they say.
 
 Numbers, dates, times, percentages, amounts of money, versions and identifiers are values: `30 days`
-and `thirty days` have one, and so have `$4.1bn` and `4.1 billion dollars`.
+and `thirty days` have one, and so have `$4.1bn` and `4.1 billion dollars`, `2kg` and `2 kilo`, or
+`8 pm` and `20:00`.
 """
 
 import re
@@ -9,11 +10,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from firth.text.lexicon import Lexicon, lexicon_of
+from firth.text.lexicon import lexicon_of
 from firth.text.words import UNSPACED, combining_marks, stemmer_of, stems, words
 
-_NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(st|nd|rd|th|s|k|m|mn|bn|b|tn)?$", re.IGNORECASE)
-_SUFFIXES = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
+_NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([^\W\d_]*)$")
+_RANGE = re.compile(r"(\d{1,4})[-\u2013/](\d{1,4})$")
+_CLOCK = re.compile(r"(\d{1,2})[:.]?(\d\d)?$")
+_ORDINAL_SIGNS = frozenset({"st", "nd", "rd", "th", "er", "re", "\u00e8me", "\u00ba", "\u00aa"})
+_SUFFIXES = {"k": 1e3, "m": 1e6, "mn": 1e6, "mln": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
+_ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4", "V": "5", "VI": "6", "VII": "7", "VIII": "8",
+          "IX": "9", "X": "10", "XI": "11", "XII": "12"}  # fmt: skip
 _PERCENT = frozenset({"percent", "pct", "prozent", "procent", "percento", "porcentaje"})
 _MONEY = {
     "$": "dollar", "\u20ac": "euro", "\u00a3": "pound", "\u00a5": "yen", "\u20b9": "rupee",
@@ -24,25 +30,30 @@ _DECIMAL_COMMA = frozenset(
     {"bg", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nl", "no", "pl", "pt", "ro",
      "ru", "sv", "tr", "uk", "vi"}
 )  # fmt: skip
+_HANGUL = "\uac00-\ud7a3"
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
 _NOUNS_WITH_CAPITALS = ("de", "lb")
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
+_LONGEST_NUMERAL = 8
+"""Words of a numeral, at most."""
+_GAPS = ("", " ", "-", "\u00a0")
+"""What may stand between a number and its unit."""
 
 
 @lru_cache(2)
 def _pattern(ascii_alone: bool) -> re.Pattern[str]:
     """Return the pattern of a token; combining marks stand inside words of other texts."""
     marks = "" if ascii_alone else combining_marks()
-    letter, sign = f"[^\\W\\d_{UNSPACED}]", f"[^\\W{UNSPACED}]"
-    before = f"[^\\W\\d{UNSPACED}]*+"
+    letter, sign = f"[^\\W\\d_{UNSPACED}]", f"[^\\W{UNSPACED}{_HANGUL}]"
+    before = f"[^\\W\\d{UNSPACED}{_HANGUL}]*+"
     # Possessive, and a run is tried from its beginning alone: the time is linear in the text.
     return re.compile(
         f"(?:(?P<money>[$\u20ac\u00a3\u00a5\u20b9])\\s?)?"
         f"(?P<value>(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
         f"(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
-        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9])?|(?P<unspaced>[{UNSPACED}])"
-        f"|(?P<word>{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*+)"
+        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?|(?P<unspaced>[{UNSPACED}])"
+        f"|(?P<word>(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)|{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*+)"
     )
 
 
@@ -50,15 +61,16 @@ class Token(NamedTuple):
     """A word or value of a text.
 
     Attributes:
-        key: What is compared: the stem of a word, or what a value says.
+        key: What is compared: the stem of a word, or what a value says, in base units.
         text: As it is written.
         start, end: First character, and the one past the last.
         kind: `word`, `number` (any value with digits, numerals or ordinals) or `date` (a day or
             month).
-        lower: The word in lower case.
+        lower: The word in lower case; of a number, its digits without a unit.
+        means: Whether it has a meaning of its own, as no function word has.
         is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
-        unit: Of a number: `%`, a currency, or a unit of the language's file; "" where the text
-            names none.
+        has_unit: Whether it is a number with a unit, a currency or a time of day.
+        is_character: Whether it is a character of a script without spaces.
     """
 
     key: str
@@ -67,93 +79,193 @@ class Token(NamedTuple):
     end: int
     kind: str
     lower: str
+    means: bool = True
     is_name: bool = False
-    unit: str = ""
+    has_unit: bool = False
+    is_character: bool = False
+
+
+class _Word(NamedTuple):
+    """A word as it is written, in lower case, its stem, and whether it may be a value."""
+
+    lower: str
+    key: str
+    means: bool
+    is_value: bool
+
+
+_REMEMBERED = 1 << 15
+_LONG_WORD = 64
+"""Letters of a word that is remembered, at most, so that what is remembered has a bound."""
+
+
+@lru_cache(_REMEMBERED)
+def _word(written: str, language: str) -> _Word:
+    lexicon = lexicon_of(language)
+    plain = written.replace(".", "").replace("\u2019", "'")  # U.S. and p.m.
+    plain = plain.removesuffix("'s").removesuffix("'").replace("'", "")
+    lower = next(iter(words(plain)), plain.lower())
+    key = next((e for e in lexicon.endings if lower.endswith(e) and len(lower) > len(e) + 1), "")
+    (root,) = stems([lower.removesuffix(key)], stemmer_of(language))
+    lists = lexicon.numerals, lexicon.ordinals, lexicon.calendar
+    is_value = written in _ROMAN or any(lower in values for values in lists)
+    return _Word(lower, root, lower not in lexicon.stop, is_value)
+
+
+def _as_word(written: str, language: str) -> _Word:
+    """Return a word with its stem; a very long one has none, and is not remembered."""
+    if len(written) <= _LONG_WORD:
+        return _word(written, language)
+    return _Word(written.lower(), written.lower(), means=True, is_value=False)
+
+
+class _Matches:
+    """The matches of a text's tokens, their words, and the language's lists."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self.text, self.lexicon = text, lexicon_of(language)
+        self.matches = [*_pattern(text.isascii()).finditer(text)]
+        self.words = [_as_word(match[0], language) for match in self.matches]
+
+    def lower(self, at: int) -> str:
+        """Return the lower-case word at a place; "" where there is none."""
+        return self.words[at].lower if 0 <= at < len(self.words) else ""
+
+    def follows(self, at: int) -> str:
+        """Return the word at a place if it may be the unit of a number before it; else ""."""
+        if not 0 < at < len(self.matches):
+            return ""
+        gap = self.text[self.matches[at - 1].end() : self.matches[at].start()]
+        return self.words[at].lower if gap in _GAPS else ""
+
+    def token(self, at: int, count: int, key: str, kind: str, lower: str) -> Token:
+        """Return a token of several matches from one on."""
+        start, end = self.matches[at].start(), self.matches[at + count - 1].end()
+        return Token(key, self.text[start:end], start, end, kind, lower)
 
 
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, in time that is linear in its length."""
-    lexicon = lexicon_of(language)
-    found = list(_pattern(text.isascii()).finditer(text))
-    is_title = _is_title(found)
-    lowers = [_lower(match) for match in found]
-    roots = stems(lowers, stemmer_of(language))
+    read = _Matches(text, language)
+    capitals = language not in _NOUNS_WITH_CAPITALS and not _is_title(read.matches)
     tokens: list[Token] = []
     at = 0
-    capitals = not is_title and language not in _NOUNS_WITH_CAPITALS
-    while at < len(found):
-        match, lower = found[at], lowers[at]
-        taken = 1
+    for place, (match, word) in enumerate(zip(read.matches, read.words, strict=True)):
+        if place < at:
+            continue
         if match["value"]:
-            token, taken = _value(found, lowers, at, lexicon)
-        elif lower in lexicon.numerals:
-            value, taken = _numeral(lowers, at, lexicon)
-            following = lowers[at + taken] if at + taken < len(lowers) else ""
-            unit = lexicon.units.get(following, "")
-            token = _token(found[at : at + taken], f"{value:g}", "number", lower, unit)
-        elif lower in lexicon.ordinals:
-            token = _token([match], str(lexicon.ordinals[lower]), "number", lower)
-        elif lower in lexicon.calendar and lexicon.is_date(lower, _beside_number(found, at)):
-            token = _token([match], lexicon.calendar[lower], "date", lower)
+            values, count = _value(read, at)
+        elif word.is_value and (value := _value_in_words(read, at)):
+            values, count = [value[0]], value[1]
         else:
-            start, end = match.span()
-            word = match[0]
-            is_unit = bool(tokens) and tokens[-1].unit == lexicon.units.get(lower)
-            name = capitals and not is_unit and word[0].isupper() and _is_name(text, start, word)
-            token = Token(roots[at], word, start, end, "word", lower, name)
-        tokens.append(token)
-        at += taken
+            (start, end), written = match.span(), match[0]
+            name = capitals and written[0].isupper() and _is_name(text, start, written)
+            token = Token(word.key, written, start, end, "word", word.lower, word.means, name)
+            values, count = [token], 1
+            if match["unspaced"]:
+                values = [token._replace(is_character=True)]
+        tokens += values
+        at += count
     return tuple(tokens)
 
 
-def _lower(match: re.Match[str]) -> str:
-    if match["value"]:
-        return str(match["value"]).lower()
-    word = match[0]
-    if word.isascii() and "'" not in word:
-        return word.lower()
-    plain = word.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
-    known = words(plain.replace("'", ""))
-    return known[0] if known else plain.lower()
-
-
-def _token(
-    matches: Sequence[re.Match[str]], key: str, kind: str, lower: str, unit: str = ""
-) -> Token:
-    start, end = matches[0].start(), matches[-1].end()
-    written = matches[0].string[start:end].lstrip()
-    return Token(key, written, end - len(written), end, kind, lower, unit=unit)
-
-
-def _value(
-    found: Sequence[re.Match[str]], lowers: Sequence[str], at: int, lexicon: Lexicon
-) -> tuple[Token, int]:
-    """Return a value with digits, and how many matches it takes: scales and units follow it."""
-    match = found[at]
-    written = match["value"].rstrip(".,:/-\u2013")
-    unit, taken, key = "", 1, written.lower()
-    number = _NUMBER.match(written)
-    if number:
-        amount = _amount(number[1], lexicon.language)
-        suffix = (number[2] or "").lower()
-        if amount is not None:
-            amount *= _SUFFIXES.get(suffix, 1.0)
-            if at + 1 < len(found) and lowers[at + 1] in lexicon.scales:
-                amount *= lexicon.scales[lowers[at + 1]]
-                taken = 2
-            key = f"{amount:.10g}"
-    following = lowers[at + taken] if at + taken < len(found) else ""
-    sign = (match["sign"] or match["money"] or "").strip()
-    if sign:
-        unit = _MONEY.get(sign, sign)
-    elif following in _PERCENT:
-        unit, taken = "%", taken + 1
-    elif following in _MONEY:
-        unit, taken = _MONEY[following], taken + 1
+def _value_in_words(read: _Matches, at: int) -> tuple[Token, int] | None:
+    """Return a numeral, an ordinal, a day, a month or a Roman numeral, and its number of words."""
+    lexicon, lower = read.lexicon, read.lower(at)
+    if lower in lexicon.numerals:
+        value, count = _numeral(read, at)
+        return _measured(read, at, count, value)
+    if lower in lexicon.ordinals:
+        number = str(lexicon.ordinals[lower])
+    elif lower in lexicon.calendar and lexicon.is_date(lower, _beside_number(read.matches, at)):
+        return read.token(at, 1, lexicon.calendar[lower], "date", lower), 1
+    elif read.matches[at][0] in _ROMAN and _is_numbered(read, at):
+        number = _ROMAN[read.matches[at][0]]
     else:
-        unit = lexicon.units.get(following, "")
-    token = _token(found[at : at + taken], key, "number", lowers[at], unit)
-    return token._replace(is_name=number is None and written != key), taken
+        return None
+    return read.token(at, 1, number, "number", number), 1
+
+
+def _value(read: _Matches, at: int) -> tuple[list[Token], int]:
+    """Return the tokens of a value with digits, and how many matches they take."""
+    match, lexicon = read.matches[at], read.lexicon
+    start, written = match.start("value"), match["value"].rstrip(".,:/-\u2013")
+    if span := _RANGE.match(written):  # 1903-1967 is two numbers, as 1903 to 1967 is
+        ends = [(start + first, start + last) for first, last in (span.span(1), span.span(2))]
+        return [
+            Token(f"{int(read.text[i:j])}", read.text[i:j], i, j, "number", read.text[i:j])
+            for i, j in ends
+        ], 1
+    number = _NUMBER.match(written)
+    amount = _amount(number[1], lexicon.language) if number else None
+    suffix = number[2].lower() if number else ""
+    count = 1
+    if suffix in _ORDINAL_SIGNS:
+        suffix = ""
+    if (
+        amount is not None
+        and suffix in _SUFFIXES
+        and (match["money"] or suffix not in lexicon.units)
+    ):
+        amount, suffix = amount * _SUFFIXES[suffix], ""
+    if number is None or amount is None or (suffix and suffix not in lexicon.units):
+        return [_identifier(read, at, written)], 1
+    if not suffix and read.follows(at + 1) in lexicon.scales:
+        amount *= lexicon.scales[read.lower(at + 1)]
+        count = 2
+    token, count = _measured(read, at, count, amount, suffix)
+    return [token], count
+
+
+def _identifier(read: _Matches, at: int, written: str) -> Token:
+    """Return a value that is no amount: a time of day, a date, a version or an identifier."""
+    key = written.lower().replace("\u2013", "-")
+    clock = _CLOCK.match(key)
+    if clock and clock[2] and ":" in key:
+        return _time(read, at, 1, int(clock[1]), clock[2])
+    if key[0] == "v" and key[1:2].isdigit() and "." in key:
+        key = key[1:]
+    return read.token(at, 1, key, "number", key)._replace(is_name=any(map(str.isalpha, key)))
+
+
+def _time(read: _Matches, at: int, count: int, hour: int, minutes: str = "00") -> Token:
+    """Return a time of day, with *am* or *pm* if it follows."""
+    half = read.follows(at + count)
+    if half in ("am", "pm"):
+        hour, count = hour % 12 + (12 if half == "pm" else 0), count + 1
+    token = read.token(at, count, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
+    return token._replace(has_unit=True)
+
+
+def _measured(
+    read: _Matches, at: int, count: int, amount: float, suffix: str = ""
+) -> tuple[Token, int]:
+    """Return a number with its unit in base units, and how many matches it takes."""
+    lexicon, match = read.lexicon, read.matches[at]
+    following = suffix or read.follows(at + count)
+    sign = (match["sign"] or match["money"] or "").strip()
+    unit = ""
+    if following in ("am", "pm") and amount <= 12:
+        hour = int(amount) % 12 + (12 if following == "pm" else 0)
+        token = read.token(at, count + (not suffix), f"{hour}:00 time", "number", f"{amount:.10g}")
+        return token._replace(has_unit=True), count + (not suffix)
+    if sign and sign != "\u00b0":
+        unit = _MONEY.get(sign, sign)
+    elif sign and following in ("c", "f"):
+        unit, count = f"degree {following}", count + 1
+    elif following in _PERCENT:
+        unit, count = "%", count + 1
+    elif following in _MONEY:
+        unit, count = _MONEY[following], count + 1
+    elif following in lexicon.units:
+        unit, count = lexicon.units[following], count + (not suffix)
+        end = read.matches[at + count - 1].end()
+        if read.text[end : end + 1] == "/" and read.lower(at + count) in lexicon.units:
+            unit, count = f"{unit}/{lexicon.units[read.lower(at + count)]}", count + 1
+    lower = f"{amount:.10g}"
+    base, factor = lexicon.measures.get(unit, (unit, 1.0))
+    key = f"{amount * factor:.10g} {base}".rstrip()
+    return read.token(at, count, key, "number", lower)._replace(has_unit=bool(unit)), count
 
 
 def _amount(written: str, language: str) -> float | None:
@@ -172,27 +284,42 @@ def _amount(written: str, language: str) -> float | None:
     return float(written.replace(decimal, "."))
 
 
-def _numeral(lowers: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float, int]:
+def _numeral(read: _Matches, at: int) -> tuple[float, int]:
     """Return the value of a numeral in words that begins at a place, and its number of words."""
-    value, taken = float(lexicon.numerals[lowers[at]]), 1
-    if at + 1 < len(lowers):
-        following = lexicon.numerals.get(lowers[at + 1], 0)
-        if value >= 20 and value % 10 == 0 and 0 < following < 10:
-            value, taken = value + following, 2
-    if at + taken < len(lowers) and lowers[at + taken] in lexicon.scales:
-        value, taken = value * lexicon.scales[lowers[at + taken]], taken + 1
-    return value, taken
+    lexicon, total, hundreds, digits, count = read.lexicon, 0.0, 0.0, 0.0, 0
+    for lower in (word.lower for word in read.words[at : at + _LONGEST_NUMERAL]):
+        value, scale = lexicon.numerals.get(lower, 0), lexicon.scales.get(lower, 0)
+        if scale and count and scale < 1000:
+            hundreds, digits = hundreds + (digits or 1) * scale, 0.0
+        elif scale and count:
+            total, hundreds, digits = total + ((hundreds + digits) or 1) * scale, 0.0, 0.0
+        elif value and (not digits or (digits >= 10 and digits % 10 == 0 and value < 10)):
+            digits += value
+        else:
+            break
+        count += 1
+    return total + hundreds + digits, count
 
 
-def _is_title(found: Sequence[re.Match[str]]) -> bool:
+def _is_title(matches: Sequence[re.Match[str]]) -> bool:
     """Return whether most longer words have a capital, as in a headline: none is then a name."""
-    long = [match["word"] for match in found[1:] if match["word"] and len(match["word"]) > 3]
+    long = [match["word"] for match in matches[1:] if match["word"] and len(match["word"]) > 3]
     return len(long) > 2 and sum(word[0].isupper() for word in long) > _TITLE * len(long)
 
 
-def _beside_number(found: Sequence[re.Match[str]], at: int) -> bool:
-    around = (found[place] for place in (at - 1, at + 1) if 0 <= place < len(found))
+def _beside_number(matches: Sequence[re.Match[str]], at: int) -> bool:
+    around = (matches[place] for place in (at - 1, at + 1) if 0 <= place < len(matches))
     return any(match["value"] for match in around)
+
+
+def _is_numbered(read: _Matches, at: int) -> bool:
+    """Return whether a Roman numeral follows a word with a capital, as in *World War II*."""
+    if at == 0 or not read.matches[at - 1]["word"]:
+        return False
+    start = read.matches[at - 1].start()
+    has_capital = read.matches[at - 1][0][0].isupper() and read.words[at - 1].means
+    long = len(read.matches[at][0]) > 1
+    return read.follows(at) != "" and has_capital and (long or _is_name(read.text, start, ""))
 
 
 def _is_name(text: str, start: int, word: str) -> bool:
