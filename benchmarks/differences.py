@@ -20,7 +20,7 @@ from firth.encoders.kinds import open_encoder
 from firth.evaluation.baselines import Dice
 from firth.evaluation.bootstrap import Estimate
 from firth.run.settings import derive_seed
-from firth.text.differences import compared
+from firth.text.differences import differences
 from firth.text.types import CosineScorer, Floats, TextPair
 
 SEED, RESAMPLES = 13, 2_000
@@ -47,11 +47,14 @@ def main() -> None:
     encoder = CosineScorer(given.encoder, open_encoder(given.encoder).encode)
     rows: dict[str, list[Cell]] = {}
     for code in sorted({code for codes in languages.values() for code in codes}):
-        compared("Opens the file of a language: \u0301.", "", code)
+        differences("Opens the file of a language: \u0301.", "", language=code)
     began, count = process_time(), sum(map(len, groups.values()))
     found = {
         name: np.array(
-            [bool(compared(*p, code)) for p, code in zip(pairs, languages[name], strict=True)]
+            [
+                bool(differences(*p, language=code))
+                for p, code in zip(pairs, languages[name], strict=True)
+            ]
         )
         for name, pairs in groups.items()
     }

@@ -102,20 +102,10 @@ DIFFER = [
     ("A man is playing guitar.", "A man is playing piano."),
 ]
 """Texts that differ in what matters."""
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
 
 
 def frame(language: str, word: str) -> str:

@@ -365,19 +365,18 @@ class _Comparison:
 
     def _polarity(self) -> Iterator[Difference]:
         """Yield opposites, and negations that flip none of them."""
-        flips = (
-            self._flips(self.only_a, self.only_b, self.a),
-            self._flips(self.only_b, self.only_a, self.b),
-        )
+        flips_a = self._flips(self.only_a, self.only_b, self.a)
+        flips_b = self._flips(self.only_b, self.only_a, self.b)
         for one, two in self._opposites():
-            flips = tuple([t for t in side if t is not one and t is not two] for side in flips)
-            flip = self._near(flips[0], one) or self._near(flips[1], two)
+            flips_a = [token for token in flips_a if token is not one]
+            flips_b = [token for token in flips_b if token is not two]
+            flip = self._near(flips_a, one) or self._near(flips_b, two)
             if flip is None:
                 yield self.item(DifferenceType.OPPOSITE, [one], [two])
-            else:
-                flips = tuple([t for t in side if t is not flip] for side in flips)
-        if len(flips[0]) % 2 != len(flips[1]) % 2:
-            item = self.item(DifferenceType.NEGATION, *flips)
+            flips_a = [token for token in flips_a if token is not flip]
+            flips_b = [token for token in flips_b if token is not flip]
+        if len(flips_a) % 2 != len(flips_b) % 2:
+            item = self.item(DifferenceType.NEGATION, flips_a, flips_b)
             starts = {start for start, _ in (*item.spans_a, *item.spans_b)}
             size = min(
                 (
@@ -397,9 +396,10 @@ class _Comparison:
         near = [flip for flip in flips if abs(at.get(flip.start, -99) - place) <= _NEAR]
         return min(near, key=lambda flip: abs(at[flip.start] - place), default=None)
 
-    def _flips(self, tokens: Tokens, others: Tokens, read: Words) -> Tokens:
+    def _flips(self, tokens: Tokens, others: Tokens, read: Words) -> list[Token]:
         """Return what negates in one text alone: words, and what stands inside words."""
-        lexicon, flips = self.lexicon, []
+        lexicon = self.lexicon
+        flips: list[Token] = []
         if lexicon.negation_pattern is not None:
             flips = [
                 Token("", match[0], *match.span(), "word", match[0].lower())
