@@ -263,8 +263,8 @@ const pages = {
     main.replaceChildren(form("differences", fields, query, "Find differences"), result);
     await show(result, async () => {
       const found = await ask("/api/differences", Object.fromEntries(query));
-      const rows = found.items.map(({ type, a, b, matters }) =>
-        [type, text(a || "–"), text(b || "–"), matters ? "" : "does not matter"]);
+      const rows = found.items.map(({ kind, a, b, matters }) =>
+        [kind, text(a || "–"), text(b || "–"), matters ? "" : "does not matter"]);
       return [differing(found), ...(rows.length ? [tabled(["What", "First", "Second", ""], rows, "")] : [])];
     });
   },
