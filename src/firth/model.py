@@ -30,8 +30,8 @@ from firth.run.run import CONFIG, Run
 from firth.run.settings import Settings, nested_settings
 from firth.scorer.explanation import Explanation
 from firth.scorer.scorer import Scorer
-from firth.text.checks import checked_text, checked_texts
 from firth.text.types import CosineScorer, Floats, PairScorer, Singles
+from firth.text.words import checked_text, checked_texts
 
 if TYPE_CHECKING:
     from firth.evaluation.evaluate import Evaluation

@@ -22,9 +22,8 @@ from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
 from firth.scorer.blend import build_blend
-from firth.text.checks import checked_texts
 from firth.text.types import Floats, Ints, Singles, unit
-from firth.text.words import languages_of_texts
+from firth.text.words import checked_texts, languages_of_texts
 
 if TYPE_CHECKING:
     from firth.search.calibration import Calibration

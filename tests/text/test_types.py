@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.run.errors import InputError
-from firth.text.checks import checked
 from firth.text.types import (
     CosineScorer,
     numbered,
@@ -19,6 +18,7 @@ from firth.text.types import (
     to_int8,
     unit,
 )
+from firth.text.words import checked
 
 
 def test_each_distinct_text_is_encoded_once() -> None:

@@ -30,7 +30,7 @@ import numpy as np
 from firth.corpus.document import Document, Problem, Reason
 from firth.run.console import plural
 from firth.run.errors import DamagedError, FirthError, InputError, MissingStageError
-from firth.text.checks import checked_text
+from firth.text.words import checked_text
 
 FILE = "corpus.db"
 VERSION = 4

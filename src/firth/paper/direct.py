@@ -21,9 +21,8 @@ from firth.paper.language_model import LanguageModel
 from firth.run.settings import derive_seed
 from firth.scorer.explanation import Explanation
 from firth.scorer.parts import CONTEXTS, ContextShare, Word, parts_of
-from firth.text.checks import checked
 from firth.text.types import Floats, Ints, TextPair
-from firth.text.words import spans
+from firth.text.words import checked, spans
 
 PROMPT = "First sentence: {}\nThe same in other words:"
 """T of the module; a sentence follows it after a blank."""

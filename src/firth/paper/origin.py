@@ -32,8 +32,8 @@ from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
 from firth.scorer.explanation import Explanation
 from firth.scorer.parts import CONTEXTS, ContextShare, parts_of
-from firth.text.checks import checked
 from firth.text.types import Floats, Ints, TextPair
+from firth.text.words import checked
 from firth.train.loop import first
 from firth.train.tokenizer import TOKENIZER, build_tokenizer
 

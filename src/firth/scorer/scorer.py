@@ -41,9 +41,8 @@ from firth.scorer.explanation import Explanation
 from firth.scorer.matches import WordReader
 from firth.scorer.parts import TOPICS, Part, parts_of
 from firth.scorer.parts import WORDS as WORDS_PART
-from firth.text.checks import checked
 from firth.text.types import Floats, TextPair, numbered
-from firth.text.words import UNKNOWN, language_among
+from firth.text.words import UNKNOWN, checked, language_among
 
 COMPONENTS = "firth.components"
 """Entry-point group: name of a component → a function from a run to it. The function may have an

@@ -22,10 +22,10 @@ from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.vectors import similar_pairs
-from firth.text.checks import checked_text, checked_texts
 from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints
+from firth.text.words import checked_text, checked_texts
 
 RATE = 0.01
 """Share of the sentences without a counterpart that may be taken for a match."""

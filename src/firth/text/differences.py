@@ -16,11 +16,10 @@ from unicodedata import normalize
 
 from firth.run.errors import InputError
 from firth.run.results import Record, Results
-from firth.text.checks import checked_text
 from firth.text.lexicon import Lexicon, codes, guessed_language, lexicon_of
 from firth.text.order import Pairs, Run, Words, differing_runs, disorder, shared
 from firth.text.tokens import Token, tokens_of
-from firth.text.words import SEVERAL, language_among
+from firth.text.words import SEVERAL, checked_text, language_among
 
 LEAST = 0.5
 """Strength from which a difference matters by default."""
