@@ -87,7 +87,7 @@ class TextEncoder(Protocol):
         """Return n vectors, (n, d)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference(Record):
     """One difference between two texts.
 
@@ -306,12 +306,12 @@ class _Comparison:
         rest = size - sum(1 for token in (*a, *b) if token.means)
         common = 2 * len(self.places) / rest if rest > 0 else 1.0
         return Difference(
-            kind,
-            " ".join(token.text for token in a),
-            " ".join(token.text for token in b),
-            tuple((token.start, token.end) for token in a),
-            tuple((token.start, token.end) for token in b),
-            round(strength * min(1.0, common / _COMMON), 3),
+            kind=kind,
+            a=" ".join(token.text for token in a),
+            b=" ".join(token.text for token in b),
+            spans_a=tuple((token.start, token.end) for token in a),
+            spans_b=tuple((token.start, token.end) for token in b),
+            strength=round(strength * min(1.0, common / _COMMON), 3),
         )
 
     def _values(self, kind: str) -> Iterator[Difference]:
