@@ -1,4 +1,4 @@
-# Two commands for newcomers: `make demo` and `make test`. Both create .venv with pip.
+# For newcomers: `make demo`, `make test-core` and `make test`. All create .venv with pip.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,8 +16,9 @@ demo: $(VENV)/.demo
 	  "Lower taxes would help people who work." --run runs/demo
 	$(BIN)/firth report --run runs/demo --out runs/demo.html --force
 
+# With COVERAGE=1 it prints which lines no test runs.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(COVERAGE),--cov firth --cov-report term:skip-covered)
 
 # The tests of the core that need neither PyTorch nor an extra, for a first change.
 test-core: $(VENV)/.core
@@ -37,7 +38,8 @@ $(VENV)/.core: $(VENV)/.demo
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	$(PIP) -e '.[dev]'
+	@echo "Installing everything that the tests need, PyTorch and Ray among it: about 2.2 GB. The core alone: make test-core"
+	$(PIP:--quiet=--progress-bar on) -e '.[dev]'
 	touch $@
 
 $(BIN)/python:

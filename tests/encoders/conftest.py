@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 from firth.run.run import Run
 
+if find_spec("torch") is None:
+    collect_ignore = ["test_language_model.py", "test_transformer.py"]
 TEXTS = [
     "The ship sailed.",
     "",
@@ -34,7 +37,7 @@ def words_run(toy_copy: Path) -> Run:
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a random BERT of two layers, which reads 64 tokens."""
-    import torch
+    torch: Any = pytest.importorskip("torch")
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
@@ -80,7 +83,7 @@ def tiny_encoder(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture(scope="session")
 def tiny_llm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a random Llama of two layers and a byte-level tokenizer without merges."""
-    import torch
+    torch: Any = pytest.importorskip("torch")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 

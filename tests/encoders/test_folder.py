@@ -70,7 +70,7 @@ def test_a_pickle_that_a_module_would_read_is_refused(
     pickled: str,
 ) -> None:
     """Neither weights of other modules, nor an index or an ONNX file beside it, excuse it."""
-    import torch
+    torch: Any = pytest.importorskip("torch")
 
     model = edited(tiny_encoder)
     (model / place / "model.safetensors").unlink()
@@ -86,7 +86,7 @@ def test_a_pickle_that_a_module_would_read_is_refused(
 def test_a_pickle_beside_its_safetensors_is_never_read(
     tiny_encoder: Path, edited: Edited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch
+    torch: Any = pytest.importorskip("torch")
 
     model = edited(tiny_encoder)
     torch.save({}, model / PICKLE)

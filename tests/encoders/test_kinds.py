@@ -132,7 +132,7 @@ def test_without_any_kind_the_message_says_what_to_do(monkeypatch: pytest.Monkey
 
 
 def tensors(vectors: Any) -> Any:
-    import torch
+    torch: Any = pytest.importorskip("torch")
 
     return torch.from_numpy(vectors)
 

@@ -90,7 +90,7 @@ def test_a_language_model_is_tuned_and_comes_back(
     words_run: Run, tiny_llm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The statistics are those before tuning; the weights are those after it."""
-    import torch
+    torch: Any = pytest.importorskip("torch")
 
     from firth.encoders.language_model import LanguageModelEncoder, upper_layers
 

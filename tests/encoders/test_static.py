@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sentence_transformers import SentenceTransformer
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.static import (
@@ -46,7 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def library(folder: Path) -> Any:
     """The same encoder, as sentence-transformers opens it."""
-    return SentenceTransformer(str(folder), device="cpu")
+    name = "sentence_transformers"
+    return pytest.importorskip(name).SentenceTransformer(str(folder), device="cpu")
 
 
 ODD = st.text("shipa b_52I.-\u0130\u00df\u03a3\u00e9\u00bd\u2019\n\u093f\u0939\u200d", max_size=30)
@@ -72,6 +72,7 @@ def test_sentence_transformers_gives_the_same_vectors(
 
 def test_a_static_encoder_of_the_library_opens(tmp_path: Path) -> None:
     """With another tokenizer, a Normalize module and half-precision numbers."""
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers
