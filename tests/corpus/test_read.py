@@ -14,7 +14,7 @@ import polars
 import pytest
 
 from firth.corpus.document import Document, Reason
-from firth.corpus.read import DEMO, find_inputs
+from firth.corpus.read import DEMO, find_inputs, named_files
 from firth.run.errors import InputError, MissingExtraError
 from firth.run.run import Run
 from firth.run.stage import MANIFEST
@@ -240,7 +240,10 @@ def test_bad_records_of_memory_are_named() -> None:
 
 
 def test_strings_are_paths_or_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A string and a tuple name files. A list of strings names files if all look like paths."""
+    """A string names a file; a list or tuple of strings names files if all look like paths.
+
+    What the command line and the settings name is a file, whatever it looks like.
+    """
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "a.txt")
     (tmp_path / "folder").mkdir()
@@ -248,7 +251,9 @@ def test_strings_are_paths_or_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert names("a.txt") == names(("a.txt",)) == names(["a.txt"]) == ["a.txt"]
     assert names(["a.txt", "folder"]) == ["a.txt", "folder/b.txt"]
     assert [d.text for d in read(["a.txt", "A text about the folder."])[0]][1].startswith("A text")
-    for missing in ("no.txt", ("A text.",), ["a.txt", "no.txt"]):
+    texts = ("A text of a tuple.", "Another one.")
+    assert [d.text for d in read(texts)[0]] == list(texts)
+    for missing in ("no.txt", named_files(["A text."]), ["a.txt", "no.txt"]):
         with pytest.raises(InputError, match="no such file"):
             find_inputs(missing)
 

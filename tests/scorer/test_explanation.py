@@ -134,6 +134,8 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
     )
     assert example().equation == "similarity 0.2500 = +0.1600 words +0.0900 topics"
     assert example().unknown == ("people",)
+    end = Word(text="t", known=False, stop_word=True)  # of "don't"
+    assert replace(example(), words1=(end,)).unknown == ("people",)
     lines = str(example()).splitlines()
     resembled = lines.index("  Taxes were cut again. (Budget)")
     words = next(n for n, line in enumerate(lines) if line.startswith("Aligned words"))

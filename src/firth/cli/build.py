@@ -71,12 +71,13 @@ def build(
 
     What is up to date is not built again. An interrupted build is continued by the same command.
     """
+    from firth.corpus.read import named_files
     from firth.pipeline.stages import bring_up_to_date
     from firth.run.run import opened_with
 
     folder = run_folder(run)
     opened = opened_with(folder, config, changes or [])
-    documents = tuple(inputs) if inputs else None  # a tuple names files; a list may be texts
+    documents = named_files(inputs) if inputs else None
     if encoder is not None:
         opened = opened.changed({"encoder": {"model": encoder}})
     fields = {"text_field": text, "title_field": title, "id_field": id, "date_field": date}
@@ -89,11 +90,12 @@ def add(
     inputs: Inputs = None, run: RunFolder = None, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Add documents to a run, or replace those with the same id. Models stay as they are."""
+    from firth.corpus.read import named_files
     from firth.model import load
 
     if not inputs:
         raise InputError("expected files, folders, globs or URIs of documents to add")
-    show_result(load(run_folder(run)).add(tuple(inputs)), as_json)
+    show_result(load(run_folder(run)).add(named_files(inputs)), as_json)
 
 
 def remove(

@@ -33,7 +33,7 @@ from firth.run.settings import HEADER, CorpusSettings
 from firth.run.stage import MANIFEST, Manifest
 
 Inputs = str | Path | Iterable[Any]
-"""A path, glob or URI, or a tuple or list of them; or texts, records or a data frame."""
+"""A path, glob or URI, or a list of them; or texts, records or a data frame."""
 DEMO = "demo:speeches"
 """90 addresses of presidents of the United States, which are part of firth."""
 MEMORY = "texts"
@@ -71,7 +71,7 @@ def read_documents(
 ) -> Iterator[Item]:
     """Yield the documents of the inputs in order, and a problem for each record that is not used.
 
-    Inputs are a path, glob, URI or `demo:speeches`; a tuple or list of them; or a list of texts, an
+    Inputs are a path, glob, URI or `demo:speeches`; a list of them; or a list of texts, an
     iterable of records with a field `corpus.text_field`, or a data frame. An `InputError` names
     every input that cannot be used.
     """
@@ -172,8 +172,8 @@ def _joined(records: Sequence[Document]) -> Document:
 def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
     """Find the files behind the inputs, in order; folders sorted, a file named twice kept once.
 
-    A string and a `Path` name files, and so do the strings of a tuple. The strings of a list name
-    files where each of them looks like a path, and are texts else.
+    A string and a `Path` name files. The strings of a list name files where each of them looks like
+    a path, and are texts else.
 
     Folders are walked, links included, each folder once. Hidden files, files of unknown extensions
     and the folder of the run are left out. Remote files are fetched into the cache.
@@ -208,11 +208,19 @@ def input_names(inputs: Inputs) -> list[str] | None:
     """Return the names of files; None where the inputs are texts, records or a frame."""
     if isinstance(inputs, str | Path):
         return [str(inputs)]
-    if isinstance(inputs, list | tuple) and all(isinstance(item, str | Path) for item in inputs):
-        is_paths = isinstance(inputs, tuple) or not inputs
-        if is_paths or all(isinstance(item, Path) or _is_path(item) for item in inputs):
-            return [str(item) for item in inputs]
+    if isinstance(inputs, list | tuple) and all(
+        isinstance(item, Path) or (isinstance(item, str) and _is_path(item)) for item in inputs
+    ):
+        return [str(item) for item in inputs]
     return None
+
+
+def named_files(names: Iterable[str]) -> list[str | Path]:
+    """Return names as inputs that are files or URIs, also where they look like texts."""
+    return [
+        Path(name) if name.strip() and name != DEMO and "://" not in name else name
+        for name in names
+    ]
 
 
 def _is_path(text: str) -> bool:

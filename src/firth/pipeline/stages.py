@@ -12,7 +12,7 @@ from typing import Any
 from firth.corpus import build as corpus_build
 from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
-from firth.corpus.read import input_names
+from firth.corpus.read import input_names, named_files
 from firth.corpus.store import FILE, damage
 from firth.encoders.kinds import find_encoder
 from firth.encoders.pretrained import PRETRAINED, build_pretrained, encoder_of
@@ -74,7 +74,7 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
     if names is not None:
         run = run.changed({"corpus": {"inputs": names}})
     elif documents is None and run.settings.corpus.inputs:
-        documents = run.settings.corpus.inputs
+        documents = named_files(run.settings.corpus.inputs)
     with run.locked():
         if documents is None:
             corpus = corpus_build.summarize(run)

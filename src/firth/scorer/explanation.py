@@ -119,8 +119,9 @@ class Explanation(Result):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Words of either text that the corpus does not have, in order."""
-        unknown = (w.text for w in (*self.words1, *self.words2) if not w.known)
+        """Words of either text that the corpus does not have, in order; stop words are left out."""
+        words = (*self.words1, *self.words2)
+        unknown = (word.text for word in words if not (word.known or word.stop_word))
         return tuple(joined(dict.fromkeys(unknown)))
 
     @cached_property
