@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from firth.plain import calibrate, match
     from firth.run.errors import FirthError, InputError
     from firth.text.differences import differences
-    from firth.train.adapt import adapt
     from firth.train.distill import distill
     from firth.train.finetune import finetune
     from firth.train.folds import cross_validate
 
 __version__ = "0.1.0"
 __all__ = [
-    "FirthError", "InputError", "Model", "__version__", "adapt", "build", "calibrate",
+    "FirthError", "InputError", "Model", "__version__", "build", "calibrate",
     "compare_models", "cross_validate", "differences", "distill", "evaluate", "finetune", "load",
     "match", "open_scorer",
 ]  # fmt: skip
@@ -46,7 +45,6 @@ _HOMES = {
     "firth.evaluation.compare": ("compare_models",),
     "firth.evaluation.evaluate": ("evaluate",),
     "firth.text.differences": ("differences",),
-    "firth.train.adapt": ("adapt",),
     "firth.train.distill": ("distill",),
     "firth.train.finetune": ("finetune",),
     "firth.train.folds": ("cross_validate",),

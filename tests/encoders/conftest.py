@@ -81,33 +81,6 @@ def tiny_encoder(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
-def tiny_llm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random Llama of two layers and a byte-level tokenizer without merges."""
-    torch: Any = pytest.importorskip("torch")
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: i for i, token in enumerate(["</s>", *alphabet])}
-    tokenizer: Any = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    folder = tmp_path_factory.mktemp("models") / "tiny-llm"
-    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, eos_token="</s>"
-    )
-    wrapped.save_pretrained(folder)
-    torch.manual_seed(3)
-    config = LlamaConfig(
-        vocab_size=len(vocabulary), hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512,
-        initializer_range=0.35,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def tiny_onnx(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an ONNX model whose states depend on all tokens that are not masked.
 

@@ -75,7 +75,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
 
 
 def test_firths_own_kinds_are_registered() -> None:
-    assert {"static", "onnx", "transformer", "causal-lm"} <= {kind.name for kind in kinds()}
+    assert {"static", "onnx", "transformer"} <= {kind.name for kind in kinds()}
 
 
 def test_a_strangers_kind_goes_through_everything(

@@ -4,23 +4,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.encoders.conftest import TEXTS
 
-from firth.encoders import pretrained
 from firth.encoders.encoder import NORMALIZATIONS, Normalized
 from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import (
     PRETRAINED,
     RunEncoder,
-    Tuning,
     build_pretrained,
     open_run_encoder,
     sample_sentences,
-    tuning_of,
 )
 from firth.encoders.words import BagEncoder
 from firth.run.errors import InputError
@@ -28,12 +24,12 @@ from firth.run.files import read_json
 from firth.run.run import Run
 
 Edited = Callable[..., Path]
-KINDS = ["tiny_encoder", "tiny_bert", "tiny_onnx", "tiny_llm"]
+KINDS = ["tiny_encoder", "tiny_bert", "tiny_onnx"]
 
 
 def with_encoder(run: Run, model: Path, **settings: object) -> Run:
     given = {"model": str(model), "normalization_sentences": 50} | settings
-    return run.changed({"encoder": given, "adapt": {"layers": 1, "steps": 0}})
+    return run.changed({"encoder": given})
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -48,9 +44,7 @@ def test_a_run_has_its_encoder_with_every_normalization(
     raw = plain.raw(sample_sentences(run, 50)).astype(np.float64)
     assert len(raw) == 50
     mean, deviation = raw.mean(axis=0), raw.std(axis=0)
-    assert RunEncoder.open(run).choices == (
-        NORMALIZATIONS if name != "tiny_llm" else ("standardize",)
-    )
+    assert RunEncoder.open(run).choices == NORMALIZATIONS
     scales = {"none": (0 * mean, 1), "center": (mean, 1), "standardize": (mean, deviation)}
     for kind in NORMALIZATIONS:
         shift, scale = scales[kind]
@@ -84,36 +78,6 @@ def test_a_model_that_has_changed_is_refused(
     (model / "1_Pooling" / "config.json").write_text('{"embedding_dimension": 16}')
     with pytest.raises(InputError, match=r"1_Pooling/config\.json has changed"):
         open_run_encoder(words_run)
-
-
-def test_a_language_model_is_tuned_and_comes_back(
-    words_run: Run, tiny_llm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The statistics are those before tuning; the weights are those after it."""
-    torch: Any = pytest.importorskip("torch")
-
-    from firth.encoders.language_model import LanguageModelEncoder, upper_layers
-
-    run, seen = with_encoder(words_run, tiny_llm), []
-
-    def tune(_: Run, model: LanguageModelEncoder, normal: Normalized, scratch: Path) -> Any:
-        layers = upper_layers(model.model, 1)
-        with torch.no_grad():
-            for weight in layers.parameters():
-                weight.add_(0.05)
-        seen.append(normal.encode(TEXTS))
-        return layers
-
-    assert tuning_of(run) is None
-    assert tuning_of(run.changed({"adapt": {"steps": 1}})) is not None
-    build_pretrained(run)
-    untuned = open_run_encoder(run).encode(TEXTS)
-    monkeypatch.setattr(pretrained, "tuning_of", lambda _: Tuning(tune, ("adapt",)))
-    build_pretrained(run)
-    found = open_run_encoder(run)
-    np.testing.assert_allclose(found.encode(TEXTS), seen[0], atol=1e-3)
-    assert np.abs(found.encode(TEXTS) - untuned).max() > 0.01
-    assert len(seen) == 1
 
 
 def test_word_vectors_and_static_encoders_need_no_torch(words_run: Run, tmp_path: Path) -> None:

@@ -29,19 +29,18 @@ VERBS = "saw met left found watched reached followed praised feared remembered"
 SMALL: dict[str, Any] = {
     "window": 2,
     "precision": "float32",
-    "retrieve": {"chunks": 50, "bucket_bits": 12, "chunk_sentences": 2},
+    "retrieve": {"chunks": 50, "chunk_sentences": 2},
     "coherence": {
-        "hidden": 12, "batch": 24, "passes": 1, "checkpoint_steps": 2,
-        "max_tokens": 24, "dropout": 0.1,
+        "hidden": 12, "batch": 24, "passes": 1, "max_tokens": 24, "dropout": 0.1,
     },
     "generator": {
-        "layers": 2, "width": 32, "heads": 2, "feedforward": 64, "passes": 2.2, "batch_tokens": 600,
-        "max_tokens": 24, "warmup": 5, "learning_rate": 0.01,
-        "checkpoint_steps": 20,
+        "layers": 2, "width": 32, "passes": 2.2, "batch_tokens": 1200, "max_tokens": 24,
+        "learning_rate": 0.01,
     },
     "contexts": {"size": 4, "shortlist": 8},
+    "fits": {"weights": {"coherence": 1, "sentence": 1, "left": 1, "right": 1}},
     "harvest": {"pairs": 60, "shard_pairs": 12},
-    "surrogate": {"dimensions": 32, "layers": 1, "max_tokens": 32, "epochs": 1, "batch": 8},
+    "surrogate": {"dimensions": 32, "layers": 1, "epochs": 1, "batch": 8},
 }  # fmt: skip
 
 SENTENCES = [

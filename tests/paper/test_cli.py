@@ -15,11 +15,11 @@ from .conftest import tiny_documents
 
 PAIR = ("The ship reached the harbour.", "The sailor feared the storm.")
 SIZES = (
-    "paper.contexts={size: 3, shortlist: 5}", "paper.coherence={hidden: 8, passes: 0.1}",
-    "paper.generator={layers: 1, width: 16, heads: 2, feedforward: 16, passes: 0.08, shared: true}",
-    "paper.window=2", "paper.generator.joint=true",
-    "paper.retrieve.bucket_bits=10", "paper.harvest={pairs: 40, shard_pairs: 20}",
-    "paper.surrogate={base: transformer, dimensions: 32, layers: 1, epochs: 1}",
+    "paper.contexts={size = 3, shortlist = 5}", "paper.coherence={hidden = 8, passes = 0.1}",
+    "paper.generator={layers = 1, width = 16, passes = 0.08, shared = true}",
+    "paper.window=2", "paper.harvest={pairs = 40, shard_pairs = 20}",
+    "paper.fits.weights={coherence = 1, sentence = 1, left = 1, right = 1}",
+    "paper.surrogate={base = \"transformer\", dimensions = 32, layers = 1, epochs = 1}",
 )  # fmt: skip
 
 

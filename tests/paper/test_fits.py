@@ -8,8 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from firth.paper.fits import Terms, compare, contributions, fit
+from firth.paper.fits import EQUAL, TERMS, Terms, compare, contributions, fit, resolved
 from firth.paper.settings import Measure, Weights
+from firth.run.errors import InputError
 from firth.text.types import Floats
 
 FITS = st.floats(-50, 0, allow_nan=False).map(lambda x: round(x, 6))
@@ -27,9 +28,10 @@ def test_fit_is_the_weighted_sum() -> None:
     terms: Terms = -np.random.default_rng(0).random((6, 4)).astype(np.float32)
     full = fit(terms, Weights(coherence=1, sentence=2, left=3, right=4))
     assert full == pytest.approx(terms @ [1, 2, 3, 4], rel=1e-6)
-    assert fit(terms, Weights(coherence=0, sentence=0, right=0)) == pytest.approx(terms[:, 2])
-    parts = [fit(one, Weights()) for one in (terms[:2], terms[2:], terms[:0])]
-    assert np.concatenate(parts).tolist() == fit(terms, Weights()).tolist()
+    only = Weights(coherence=0, sentence=0, left=1, right=0)
+    assert fit(terms, only) == pytest.approx(terms[:, 2])
+    parts = [fit(one, EQUAL) for one in (terms[:2], terms[2:], terms[:0])]
+    assert np.concatenate(parts).tolist() == fit(terms, EQUAL).tolist()
 
 
 @MEASURES
@@ -69,3 +71,14 @@ def test_vectors_without_information() -> None:
     assert compare(np.zeros(5), other, "cosine") == 0
     assert contributions(flat, other, "centered").tolist() == [0] * 5
     assert contributions(flat, flat, "centered").sum() == pytest.approx(1)
+
+
+def test_a_term_whose_model_did_not_learn_has_no_weight() -> None:
+    """Unless it is set; what learned is divided by its deviation; without a term there is none."""
+    learned = dict.fromkeys(TERMS, True) | {"coherence": False}
+    weights = resolved(Weights(left=3), learned, {"left": 2.0, "right": 0.5, "coherence": 4.0})
+    assert dict(weights) == {"coherence": 0, "sentence": 1, "left": 1.5, "right": 2}
+    weights = resolved(Weights(coherence=2), learned, {"coherence": 4.0})
+    assert weights.coherence == 0.5
+    with pytest.raises(InputError, match="no term of Eq"):
+        resolved(Weights(), dict.fromkeys(TERMS, False), {})

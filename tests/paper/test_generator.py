@@ -1,37 +1,31 @@
-"""The terms of a pair do not depend on other pairs, whichever backend computes them."""
+"""The terms of a pair do not depend on other pairs."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 
 from firth.corpus.corpus import Context
-from firth.paper.language_model import CausalLM
-from firth.paper.tokens import Generator, Role
+from firth.paper.seq2seq import Seq2Seq
+from firth.paper.tokens import Role
 from firth.paper.train_generator import open_generator
 from firth.run.run import Run
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs
-from .test_language_model import causal_tokenizer, tiny_llama
 
 ODD = ["", "   ", "naïve 😀 ‮ text", "lone \ud800 surrogate", "a\x00b", "\n\n", "long " * 10_000]
-Make = Callable[..., Generator]
+Make = Callable[..., Seq2Seq]
 
 
-@pytest.fixture(params=["causal-lm", "seq2seq"])
-def make(request: pytest.FixtureRequest, built: Run) -> Make:
+@pytest.fixture
+def make(built: Run) -> Make:
     """Opens a generator with a budget of tokens and a number format."""
 
-    def causal(batch_tokens: int = 8_192, precision: str = "float32") -> Generator:
-        model = tiny_llama().to(getattr(torch, precision))
-        return CausalLM(model, causal_tokenizer(), batch_tokens=batch_tokens)
-
-    def seq2seq(batch_tokens: int = 8_192, precision: str = "float32") -> Generator:
+    def seq2seq(batch_tokens: int = 8_192, precision: str = "float32") -> Seq2Seq:
         changes = {"precision": precision, "generator": {"batch_tokens": batch_tokens}}
         return open_generator(built.changed({"paper": changes}))
 
-    return causal if request.param == "causal-lm" else seq2seq
+    return seq2seq
 
 
 def test_order_repetition_company_and_budget_do_not_matter(make: Make) -> None:
@@ -50,10 +44,10 @@ def test_terms_left_out_are_zero_and_change_no_other(make: Make) -> None:
     """Asking for some terms saves work and nothing else."""
     generator, pairs = make(), all_pairs()
     for evidence in (True, False):
-        whole = generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence)
+        values = generator.likelihoods(SENTENCES, CONTEXTS, pairs, evidence=evidence)
         for kept in Role:
             part = generator.likelihoods(SENTENCES, CONTEXTS, pairs, {kept}, evidence)
-            expected = np.where(np.arange(3)[:, None] == kept, whole, 0)
+            expected = np.where(np.arange(3)[:, None] == kept, values, 0)
             np.testing.assert_allclose(part, expected, atol=1e-4)
 
 
@@ -69,10 +63,10 @@ def test_the_baseline_leaves_the_evidence_out(make: Make) -> None:
 def test_empty_texts_are_worth_nothing(make: Make) -> None:
     """An empty sentence has no information for any context; an empty side has term 0."""
     generator = make()
-    whole = generator.likelihoods([""], CONTEXTS, all_pairs(1))
-    gain = whole - generator.likelihoods([""], CONTEXTS, all_pairs(1), evidence=False)
+    values = generator.likelihoods([""], CONTEXTS, all_pairs(1))
+    gain = values - generator.likelihoods([""], CONTEXTS, all_pairs(1), evidence=False)
     np.testing.assert_allclose(gain, 0, atol=1e-4)
-    assert not whole[Role.SENTENCE].any()
+    assert not values[Role.SENTENCE].any()
     logs, context = generator.likelihoods(SENTENCES, CONTEXTS, all_pairs()), all_pairs()[:, 1]
     for values, empty in ((logs[Role.LEFT], context == 4), (logs[Role.RIGHT], context == 5)):
         assert not values[empty].any()

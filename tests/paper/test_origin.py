@@ -10,8 +10,8 @@ import pytest
 
 from firth.corpus.build import add_documents
 from firth.corpus.corpus import Context, Corpus
-from firth.paper.fits import fit
-from firth.paper.origin import DEVIATIONS, Origin, open_plug_in
+from firth.paper.fits import EQUAL, TERMS, fit
+from firth.paper.origin import DEVIATIONS, Origin, learned_terms, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import ALL_ROLES, Pairs, Role
@@ -117,7 +117,7 @@ def test_context_sets_obey_the_paper(corpus: Corpus) -> None:
     origin = origin_over(corpus)
     (chosen,) = origin.context_sets([A])
     assert len(chosen.positions) == 4
-    fits = fit(chosen.terms, origin.settings.fits.weights)
+    fits = fit(chosen.terms, origin.weights)
     assert fits.tolist() == sorted(fits, reverse=True)
     assert len(set(origin.index.chunk_of(chosen.positions).tolist())) == 4
     before = [frozenset(words(corpus.text(p - 1))) for p in chosen.positions.tolist()]
@@ -132,7 +132,7 @@ def test_the_strategies_of_section_5_4(corpus: Corpus) -> None:
         origin = origin_over(corpus, **change)
         (chosen,) = origin.context_sets(["The cow left the barn near the field."])
         assert len(chosen.positions) == 4
-        fits[name] = fit(chosen.terms, origin.settings.fits.weights).mean()
+        fits[name] = fit(chosen.terms, origin.weights).mean()
         chunks = origin.index.chunk_of(chosen.positions).tolist()
         if name == "greedy":
             assert len(set(chunks)) < 4, "premise: the tiny corpus offers similar contexts"
@@ -176,7 +176,7 @@ def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
     """v_{s1} and v_{s2} computed by hand over C_{s1} + C_{s2} give the same similarity."""
     origin = origin_over(corpus)
     (profile,) = origin.profiles([(A, B)])
-    places, weights = profile.positions.tolist(), origin.settings.fits.weights
+    places, weights = profile.positions.tolist(), origin.weights
     terms = origin.context_fit.terms([(sentence, place) for sentence in (A, B) for place in places])
     v1, v2 = np.split(fit(terms, weights), 2)
     assert v1 == pytest.approx(profile.vectors(weights)[0])
@@ -260,4 +260,16 @@ def test_terms_have_equal_deviation(built: Run) -> None:
             assert stored[name][term] > 0
             assert weight * stored[name][term] == pytest.approx(1.0)
     plain = Origin.open(built, scaled=False)
-    assert plain.weights == plain.settings.fits.weights
+    assert plain.weights == EQUAL
+
+
+def test_a_model_that_did_not_learn_has_no_weight(
+    built: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its term is left out of Eq. 3 unless it is set."""
+    assert learned_terms(built).keys() == set(TERMS)
+    learned = dict.fromkeys(TERMS, True) | {"coherence": False}
+    monkeypatch.setattr("firth.paper.origin.learned_terms", lambda _: learned)
+    unset = built.changed({"paper": {"fits": {"weights": {"coherence": None}}}})
+    assert Origin.open(unset).weights.coherence == 0
+    assert Origin.open(built).weights.coherence != 0

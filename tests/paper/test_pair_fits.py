@@ -11,7 +11,7 @@ import pytest
 
 from firth.paper import contexts as contexts_module
 from firth.paper import pair_fits as module
-from firth.paper.fits import PairProfile
+from firth.paper.fits import EQUAL, PairProfile
 from firth.paper.origin import Origin
 from firth.paper.pair_fits import (
     build_fits,
@@ -45,7 +45,8 @@ def opened(run: Run, fits: Any = None, **contexts: Any) -> Origin:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_cut_is_what_origin_computes(built: Run, strategy: dict[str, Any]) -> None:
     """Contexts and similarities are those of an Origin of that size."""
-    weights, random = Weights(coherence=0.5, left=2.0), strategy.get("selection") == "random"
+    weights = Weights(coherence=0.5, sentence=1, left=2.0, right=1)
+    random = strategy.get("selection") == "random"
     origin = opened(
         built, {"weights": weights.model_dump(), "measure": "cosine"}, size=5, **strategy
     )
@@ -71,7 +72,7 @@ def test_smaller_sets_are_prefixes(
     fits = pair_fits(origin, PAIRS)
     contexts = origin.settings.contexts
     kept = [
-        kept_contexts(origin, fits, contexts.model_copy(update={"size": size}), Weights())[0][0]
+        kept_contexts(origin, fits, contexts.model_copy(update={"size": size}), EQUAL)[0][0]
         for size in range(1, SHORTLIST + 1)
     ]
     assert len(kept[-1]) > 4, "premise"

@@ -5,7 +5,6 @@ import pytest
 from firth.paper.settings import PRESETS, PaperSettings, preset
 from firth.run.errors import ConfigError
 from firth.run.run import Run
-from firth.run.settings import parse_changes
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -20,12 +19,11 @@ def test_presets_are_settings(name: str, empty_run: Run) -> None:
 
 
 def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
-    """Transformer-large, three of them, no pointer; 100 million pairs; RoBERTa; 8 processes."""
+    """Transformer-large, three of them; 100 million pairs; RoBERTa; 8 processes."""
     settings = empty_run.changed(preset("paper")).wing("paper", PaperSettings)
     generator = settings.generator
     assert (generator.width, generator.layers, generator.learning_rate) == (1024, 6, 1e-4)
     assert not generator.shared
-    assert not generator.pointer
     assert settings.coherence.interaction == "bilinear"
     assert settings.coherence.hidden == 300
     assert settings.harvest.pairs == 10**8
@@ -36,8 +34,7 @@ def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
     ("changes", "problem"),
     [
         ({"contexts": {"size": 9, "shortlist": 8}}, "shortlist 8 is below size 9"),
-        ({"generator": {"backend": "causal-lm"}}, "needs `model`"),
-        ({"generator": {"width": 10, "heads": 4}}, "not divisible"),
+        ({"generator": {"width": 200}}, "not divisible"),
         ({"generator": {"drop_neighbor": 0.0}}, "drop_neighbor"),
         ({"fits": {"weights": dict.fromkeys(("coherence", "sentence", "left", "right"), 0)}},
          "Eq. 3 needs one term"),
@@ -47,12 +44,6 @@ def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
 def test_contradictions_are_refused(changes: object, problem: str, empty_run: Run) -> None:
     with pytest.raises(ConfigError, match=problem):
         empty_run.changed({"paper": changes})
-
-
-def test_a_change_may_be_right_only_with_what_a_run_has(empty_run: Run) -> None:
-    run = empty_run.changed({"paper": {"generator": {"model": "tiny"}}})
-    run = run.changed(parse_changes(["paper.generator.backend=causal-lm"]), "--set")
-    assert run.wing("paper", PaperSettings).generator.backend == "causal-lm"
 
 
 def test_a_fingerprint_follows_its_section_alone() -> None:

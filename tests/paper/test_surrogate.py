@@ -32,7 +32,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "coherence": SMALL["coherence"] | {"passes": 0.2},
         "generator": SMALL["generator"] | {"passes": 0.15},
         "surrogate": SMALL["surrogate"] | {"base": "transformer", "calibration": "none"},
-        "fits": {"measure": "cosine", "pmi": False},
+        "fits": SMALL["fits"] | {"measure": "cosine", "pmi": False},
     }
     run = run.changed(preset("paper")).changed({"paper": sizes})
     build_origin(run)

@@ -1,14 +1,10 @@
-"""Tables of tokens hold every sentence once, in memory or on disk."""
-
-from pathlib import Path
+"""Tables of tokens hold every sentence once, and batches keep their budget."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.corpus.corpus import Corpus
-from firth.paper.seq2seq import CorpusPartReader
-from firth.paper.tokens import Role, TokenTable
+from firth.paper.tokens import PartReader, Role, TokenTable
 from firth.run.run import Run
 from firth.train.tokenizer import open_tokenizer
 
@@ -19,7 +15,7 @@ ROWS = st.lists(st.lists(st.integers(1, 99), min_size=1, max_size=13), min_size=
 def test_batches_hold_every_sentence_once(rows: list[list[int]], budget: int) -> None:
     """Padded tokens stay within the budget, unless one sentence alone exceeds it."""
     table = TokenTable.of(rows)
-    batches = list(table.batches(np.arange(len(rows)), budget))
+    batches = table.batches(np.arange(len(rows)), budget)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(rows)))
     for batch in batches:
         padded, lengths = table.padded(batch)
@@ -29,27 +25,16 @@ def test_batches_hold_every_sentence_once(rows: list[list[int]], budget: int) ->
             assert not padded[row, lengths[row] :].any()
 
 
-def test_a_stored_table_is_the_table_of_all_sentences(base_run: Run, tmp_path: Path) -> None:
-    """Tokens that were streamed to disk are read again by a call that continues."""
-    corpus, reader = Corpus.open(base_run), CorpusPartReader(open_tokenizer(base_run), 9)
-    stored = TokenTable.stored(corpus.batches(), reader.tokens, tmp_path)
-    whole = TokenTable.of(reader.tokens(corpus.texts(np.arange(len(corpus)))))
-    again = TokenTable.stored(iter([["other text"]]), reader.tokens, tmp_path)
-    for table in (stored, again):
-        np.testing.assert_array_equal(table.tokens, whole.tokens)
-        np.testing.assert_array_equal(table.bounds, whole.bounds)
-
-
 def test_each_sentence_is_cut_and_has_its_offset(base_run: Run) -> None:
     """Left sentences keep their end, others their beginning; a blank one counts, and is left out.
 
     With one sentence a side, offset + 1 is the number of the role.
     """
     text = "The farmer followed the cow, the tractor, the seed and the plough."
-    reader = CorpusPartReader(open_tokenizer(base_run), 5)
-    whole = tuple(reader.tokens([text])[0])
-    assert len(whole) > 5, "premise"
-    begin, end = whole[:5], whole[-5:]
+    reader = PartReader(open_tokenizer(base_run), 5)
+    tokens = tuple(reader.tokens([text])[0])
+    assert len(tokens) > 5, "premise"
+    begin, end = tokens[:5], tokens[-5:]
     assert reader.parts(Role.LEFT, [(text, text)]) == [((-2, end), (-1, end))]
     assert reader.parts(Role.RIGHT, [(text, text)]) == [((1, begin), (2, begin))]
     assert reader.parts(Role.LEFT, [(), (text, " ")]) == [(), ((-2, end),)]

@@ -1,36 +1,24 @@
-"""Training the encoder-decoder, and adopting a language model."""
+"""Training the encoder-decoder: it learns, says so, and a stopped training resumes."""
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
-from firth.paper.language_model import CausalLM
-from firth.paper.seq2seq import CorpusPartReader, Seq2Seq
-from firth.paper.tokens import Role, joined
-from firth.paper.train_generator import (
-    GENERATOR,
-    BatchPlan,
-    TokenizedCorpus,
-    open_generator,
-    train_generator,
-)
+from firth.paper import train_generator as module
+from firth.paper.tokens import PartReader, Role, Triple, joined
+from firth.paper.train_generator import GENERATOR, TokenizedCorpus, open_generator, train_generator
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.text.types import Ints
 from firth.train.tokenizer import open_tokenizer
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs, make_run
-from .test_language_model import causal_tokenizer, tiny_llama
 
-SHORT = {"passes": 0.45, "checkpoint_steps": 4, "width": 16, "layers": 1}
+SHORT = {"passes": 0.45, "width": 16, "layers": 1}
 
 
 def test_evidence_lowers_the_held_out_loss_in_every_direction(built: Run) -> None:
@@ -39,6 +27,9 @@ def test_evidence_lowers_the_held_out_loss_in_every_direction(built: Run) -> Non
     assert set(losses) == {"sentence", "left", "right"}
     for kinds in losses.values():
         assert kinds["loss"] < kinds["baseline"] < np.log(400)
+    summary = built.manifest(GENERATOR).summary
+    assert summary["learned"]["sentence"]
+    assert len(summary["lacks"]) == list(summary["learned"].values()).count(False)
     history = json.loads((built.folder(GENERATOR) / "history.json").read_text())["shared"]
     assert history[-1]["loss"] < history[0]["loss"] - 0.5
 
@@ -50,20 +41,23 @@ def test_interrupted_training_ends_with_the_same_bytes(
     """Stopped between two checkpoints and started again, every file is as if never stopped."""
     whole, broken = (fresh(name, generator={**SHORT, "shared": shared}) for name in "ab")
     expected = train_generator(whole).manifest
-    choose, stop_at = BatchPlan.positions, 7 if shared else 20
+    history = json.loads((whole.folder(GENERATOR) / "history.json").read_text())
+    total = sum(int(entries[-1]["step"]) for entries in history.values())
+    assert total > 12, "premise"
+    triples, stop_at = TokenizedCorpus.triples, 7 if shared else 20
     steps: list[int] = []
 
-    def failing(self: BatchPlan, step: int) -> Ints:
-        steps.append(step)
+    def failing(self: TokenizedCorpus, positions: Ints) -> list[Triple]:
+        steps.append(len(positions))
         if len(steps) == stop_at:
             raise KeyboardInterrupt
-        return choose(self, step)
+        return triples(self, positions)
 
-    monkeypatch.setattr(BatchPlan, "positions", failing)
+    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 4)
+    monkeypatch.setattr(TokenizedCorpus, "triples", failing)
     with pytest.raises(KeyboardInterrupt):
         train_generator(broken)
     outcome = train_generator(broken)
-    total = 12 if shared else 36
     assert 0 < len(steps) - stop_at < total, "premise: it continued"
     assert outcome.manifest.outputs == expected.outputs
     assert outcome.manifest.summary == expected.summary
@@ -74,19 +68,6 @@ def test_interrupted_training_ends_with_the_same_bytes(
     assert (logs <= 0).all()
 
 
-def test_three_plain_transformers_as_the_paper_has_them(fresh: Callable[..., Run]) -> None:
-    """Without a pointer the softmax alone is one distribution; the seed decides the weights."""
-    run = fresh(generator={**SHORT, "shared": False, "pointer": False, "passes": 0.08})
-    first = train_generator(run).manifest.outputs
-    generator = open_generator(run)
-    assert isinstance(generator, Seq2Seq)
-    assert len({id(model) for model in generator.models.values()}) == 3
-    for model in generator.models.values():
-        assert not any("pointer" in name or name == "sentinel" for name in model.state_dict())
-    second = train_generator(run.changed({"seed": 14})).manifest.outputs
-    assert first["left.safetensors"] != second["left.safetensors"]
-
-
 def test_a_corpus_of_one_document(tmp_path: Path) -> None:
     """It has no held-out losses; single lines have no contexts; what is missing is named."""
     text = "The ship left the bay. The tide met the ship. The ship reached the port."
@@ -95,6 +76,7 @@ def test_a_corpus_of_one_document(tmp_path: Path) -> None:
         open_generator(run)
     summary = train_generator(run).manifest.summary
     assert (summary["positions"], summary["held_out"]) == (1, {})
+    assert not any(summary["learned"].values())
     with pytest.raises(InputError, match=r"paper\.window is 1, but .* built with 2"):
         open_generator(run.changed({"paper": {"window": 1}}))
     lines = make_run(tmp_path / "lines", [{"text": "The ship left the bay."}], generator=SHORT)
@@ -103,12 +85,10 @@ def test_a_corpus_of_one_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("window", [1, 2])
-def test_triples_are_the_corpus_contexts(
-    built: Run, corpus: Corpus, tmp_path: Path, window: int
-) -> None:
+def test_triples_are_the_corpus_contexts(built: Run, corpus: Corpus, window: int) -> None:
     """Triples of the stored tokens are those of the contexts, at document borders too."""
-    reader = CorpusPartReader(open_tokenizer(built), 6)
-    store = TokenizedCorpus(corpus, reader, window, tmp_path)
+    reader = PartReader(open_tokenizer(built), 6)
+    store = TokenizedCorpus(corpus, reader, window)
     positions = corpus.positions()[:40]
     pairs = np.stack([np.arange(40)] * 2, axis=1)
     contexts = corpus.contexts(positions, window)
@@ -117,46 +97,3 @@ def test_triples_are_the_corpus_contexts(
     assert {len(left) for left, _, _ in expected} == set(range(1, window + 1)), "premise"
     sizes = [[len(joined(part)) for part in triple] for triple in expected]
     assert store.sizes(positions).tolist() == sizes
-
-
-@settings(max_examples=30)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 200))
-def test_an_epoch_takes_each_position_once_within_the_budget(
-    lengths: list[int], budget: int
-) -> None:
-    """Batches follow from the step alone, tile the positions in each epoch, and keep the budget."""
-    positions, longest = np.arange(len(lengths)) + 100, np.array(lengths)
-    plan = BatchPlan(positions, longest, budget, 3, Path(mkdtemp()))
-    for epoch in range(2):
-        steps = range(epoch * plan.batches, (epoch + 1) * plan.batches)
-        batches = [plan.positions(step) for step in steps]
-        assert Counter(np.concatenate(batches).tolist()) == Counter(positions.tolist())
-        for batch in batches:
-            size = 3 * len(batch) * longest[batch - 100].max()
-            assert len(batch) == 1 or size <= budget
-    again = BatchPlan(positions, longest, budget, 3, Path(mkdtemp()))
-    step = plan.batches + plan.batches // 2
-    np.testing.assert_array_equal(again.positions(step), plan.positions(step))
-
-
-def test_an_adopted_model_answers_as_the_model_itself(
-    fresh: Callable[..., Run], tmp_path: Path
-) -> None:
-    """Name and fingerprints are recorded, weights are not copied; changed weights are noticed."""
-    folder = tmp_path / "model"
-    tiny_llama().save_pretrained(folder)
-    causal_tokenizer().save_pretrained(folder)
-    run = fresh(generator={"backend": "causal-lm", "model": str(folder)})
-    outcome = train_generator(run)
-    assert set(outcome.manifest.outputs) == {"config.json"}
-    assert train_generator(run).reused
-    logs = open_generator(run).likelihoods(SENTENCES, CONTEXTS, all_pairs())
-    model = CausalLM(tiny_llama(), causal_tokenizer(), max_tokens=24, window=2)
-    direct = model.likelihoods(SENTENCES, CONTEXTS, all_pairs())
-    np.testing.assert_allclose(logs, direct, atol=1e-5)
-    changed = tiny_llama()
-    next(changed.parameters()).data.mul_(1.5)
-    changed.save_pretrained(folder)
-    with pytest.raises(InputError, match=r"model\.safetensors"):
-        open_generator(run)
-    assert not train_generator(run).reused

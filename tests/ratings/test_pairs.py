@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from firth.ratings import pairs as module
 from firth.ratings.pairs import PairSample, PairSettings, sample_pairs
 from firth.ratings.sentences import Bags, Measure, read_synonyms, replacements
 from firth.run.errors import ConfigError, InputError
@@ -53,17 +54,16 @@ def sampled(source: Path, within: str = "", **asked: object) -> PairSample:
     asked=st.fixed_dictionaries({
         "strategy": st.sampled_from(["random", "overlap", "buckets"]),
         "measure": st.sampled_from([None, *Measure]),
-        "max_uses": st.integers(1, 3),
         "seed": st.integers(0, 99),
     })
 )  # fmt: skip
 def test_every_pair_keeps_the_rules(
     sentence_file: Path, sentences: list[str], asked: dict[str, Any]
 ) -> None:
-    pairs = sampled(sentence_file, num_pairs=40, buckets=10, **asked).pairs
+    pairs = sampled(sentence_file, num_pairs=40, **asked).pairs
     assert 20 <= len(pairs) <= 40
     assert len({frozenset(pair.texts) for pair in pairs}) == len(pairs)
-    assert max(Counter(text for pair in pairs for text in pair.texts).values()) <= asked["max_uses"]
+    assert max(Counter(text for pair in pairs for text in pair.texts).values()) <= 1
     for pair in pairs:
         lengths = [len(words(text)) for text in pair.texts]
         assert all(5 <= length <= 25 for length in lengths)
@@ -73,11 +73,12 @@ def test_every_pair_keeps_the_rules(
         assert [sentences[place - 1] for place in pair.places] == list(pair.texts)
 
 
-def test_buckets_are_uniform_or_rise(sentence_file: Path) -> None:
+def test_buckets_are_uniform_or_rise(sentence_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BUCKETS", 10)
+    monkeypatch.setattr(module, "_USES", 9)
     chosen = {}
     for ratio in (1.0, 20.0):
-        asked: dict[str, Any] = {"num_pairs": 100, "buckets": 10, "max_uses": 9}
-        sample = sampled(sentence_file, strategy="buckets", bucket_ratio=ratio, **asked)
+        sample = sampled(sentence_file, strategy="buckets", bucket_ratio=ratio, num_pairs=100)
         chosen[ratio] = np.bincount([pair.bucket or 0 for pair in sample.pairs])[1:].tolist()
         by_bucket = sorted((pair.bucket or 0, pair.overlap) for pair in sample.pairs)
         assert all(one[1] <= two[1] for one, two in pairwise(by_bucket))
@@ -145,7 +146,7 @@ def test_given_pairs_at_random(scored_file: Path) -> None:
     )
     assert len(one.pairs) == 20
     assert one == same != other
-    buckets = sampled(scored_file, strategy="buckets", num_pairs=20, buckets=4)
+    buckets = sampled(scored_file, strategy="buckets", num_pairs=20)
     assert len(buckets.pairs) == 20
 
 
@@ -158,7 +159,7 @@ def test_what_cannot_be_sampled_is_refused(sentence_file: Path, tmp_path: Path) 
     with pytest.raises(InputError, match="line 2: score 'good'"):
         sampled(tmp_path / "t.csv", strategy="scores")
     with pytest.raises(ConfigError) as caught:
-        parse_section(PairSettings, {"buckets": 1, "seed": -1, "strategy": "best"}, "--set")
+        parse_section(PairSettings, {"bucket_ratio": 0, "seed": -1, "strategy": "best"}, "--set")
     assert len(caught.value.problems) == 3
 
 

@@ -9,6 +9,7 @@ from tests.paper.conftest import make_run
 
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import COHERENCE
+from firth.paper.fits import EQUAL
 from firth.paper.harvest import build_harvest
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import PaperSettings, Weights
@@ -57,10 +58,10 @@ def test_fits_cut_to_a_size_are_those_of_origin(origin_run: Run, data_dir: Path)
 
 def test_rows_of_table_8() -> None:
     """A row leaves out what its name says; a term that has no weight has no row."""
-    rows = variants(Weights())
-    assert rows["w/o both contexts"] == Weights(left=0, right=0)
-    assert rows["sentence alone"] == Weights(coherence=0, left=0, right=0)
-    assert "w/o left-context" not in variants(Weights(left=0))
+    rows = variants(EQUAL)
+    assert rows["w/o both contexts"] == Weights(coherence=1, sentence=1, left=0, right=0)
+    assert rows["sentence alone"] == Weights(coherence=0, sentence=1, left=0, right=0)
+    assert "w/o left-context" not in variants(EQUAL.model_copy(update={"left": 0}))
     assert len(rows) == 10
 
 

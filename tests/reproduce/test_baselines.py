@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ import torch
 from torch.nn import functional
 
 from firth.corpus.numbered import read_sentences
-from firth.encoders.words import build_words
 from firth.model import open_scorer
 from firth.reproduce import neighbors
-from firth.reproduce.averaged import WordBag, averaged, read_vectors, sif_weights, without_common
+from firth.reproduce.averaged import WordBag, averaged, read_vectors
 from firth.reproduce.baselines import build_baseline, open_baseline, stage_of
 from firth.reproduce.neighbors import (
     CBOS,
@@ -25,13 +25,11 @@ from firth.reproduce.neighbors import (
     cross_entropy,
     learn,
 )
-from firth.reproduce.related import Bm25Pairs, GreedyMatches, whitened
-from firth.reproduce.settings import NeighborSettings, ReproduceSettings
+from firth.reproduce.settings import RECIPES, ReproduceSettings
 from firth.run.errors import InputError
 from firth.run.files import write_arrays
 from firth.run.run import Run
 from firth.run.settings import WordSettings
-from firth.text.stems import Idf
 
 PAIRS = [
     ("The ship saw the boat.", "A boat left the harbor."),
@@ -40,7 +38,7 @@ PAIRS = [
     ("", "Zzz."),
 ]
 TEXTS = ["a ship, a boat.", "the storm!", "cow cow field", "", "nothing known"]
-CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos", "lsi")
+CORPUS = ("skip-gram", "cbow", "siamese-cbow", "cbos")
 
 
 def test_averages_of_word_vectors() -> None:
@@ -60,8 +58,8 @@ VECTORS = {"ship": "1 0 0", "boat": "0.6 0.8 0", "The": "0 0 1", "saw": "0 1 0",
 
 @pytest.mark.parametrize("head", ["", "5 3\n"])
 @pytest.mark.parametrize("compress", [str.encode, lambda text: gzip.compress(text.encode())])
-def test_files_of_word_vectors(head: str, compress: Any, run: Run, tmp_path: Path) -> None:
-    """With a line of counts or without, compressed or not; weights follow the corpus of the run."""
+def test_files_of_word_vectors(head: str, compress: Any, tmp_path: Path) -> None:
+    """With a line of counts or without, compressed or not."""
     path = tmp_path / ("v.txt.gz" if compress is not str.encode else "v.txt")
     path.write_bytes(compress(head + "".join(f"{w} {v}\n" for w, v in VECTORS.items())))
     look_up, size = read_vectors(path)
@@ -70,36 +68,6 @@ def test_files_of_word_vectors(head: str, compress: Any, run: Run, tmp_path: Pat
     np.testing.assert_allclose(look_up("SHIP"), [1, 0, 0])  # type: ignore[arg-type]
     mean = open_scorer(f"baseline:vectors={path}").similarities([("ship boat", "ship")])
     np.testing.assert_allclose(mean, 1.6 / math.hypot(1.6, 0.8), rtol=1e-6)
-    idf = open_scorer(f"baseline:vectors={path}+idf@{run.path}").similarities(
-        [("ship saw", "ship")]
-    )
-    frequent = open_scorer(f"baseline:vectors={path}+sif@{run.path}")
-    assert abs(idf - 1 / math.sqrt(2)) > 1e-3, "premise: the run has one of both more often"
-    assert frequent.similarities([("ship", "ship")]) == pytest.approx(1.0)
-    table = open_scorer(f"baseline:vectors={path}+sif@{run.path}")
-    assert table.similarities(PAIRS)[0] == pytest.approx(table.similarities(PAIRS[:1])[0])
-
-
-def test_sif_leaves_out_what_sentences_have_in_common() -> None:
-    """Nothing is left along the first direction of the sentences; the rest stays as it was."""
-    rng = np.random.default_rng(4)
-    vectors = {text: rng.standard_normal(6) + 5 for text in TEXTS}
-
-    def encode(texts: Any) -> Any:
-        return np.array([vectors[text] for text in texts])
-
-    common = np.linalg.svd(encode(TEXTS))[2][0]
-    rest = without_common(encode, TEXTS)(TEXTS[:2])
-    np.testing.assert_allclose(rest @ common, 0, atol=1e-9)
-    lost = encode(TEXTS[:2]) - rest
-    np.testing.assert_allclose(np.abs(lost @ common), np.linalg.norm(lost, axis=1))
-
-
-def test_weights_of_sif() -> None:
-    """a / (a + p(w)); a word without a count weighs 1."""
-    weigh = sif_weights(Idf({"ship": 3, "cow": 1}, 4, "porter"))
-    assert weigh("ships") == pytest.approx(1e-3 / (1e-3 + 0.75))
-    assert weigh("zebra") == 1.0
 
 
 def test_a_saved_bag_gives_the_same_scores(tmp_path: Path) -> None:
@@ -118,15 +86,10 @@ def test_a_saved_bag_gives_the_same_scores(tmp_path: Path) -> None:
         ("glove+best", "no option [+]best"),
         ("vectors", "vectors=FILE"),
         ("vectors=FILE", "expected word vectors as text"),
-        ("vectors=FILE+sif", "@RUN"),
         ("vectors=FILE+cls", "no option [+]cls"),
         ("cbos", "@RUN"),
         ("cbos=FILE", "without a source"),
         ("cbow+max", "takes no option"),
-        ("bm25", "@RUN"),
-        ("bm25=FILE", "without a source"),
-        ("whitening+cls", "takes no option"),
-        ("bertscore", "@RUN"),
     ],
 )
 def test_what_is_not_taken_is_refused(name: str, problem: str) -> None:
@@ -150,64 +113,14 @@ def test_a_baseline_is_trained_once_and_opened_by_name(run: Run, name: str) -> N
     assert (run.path / "settings.toml").read_bytes() == before
 
 
-@pytest.mark.parametrize("form", ["bm25", "whitening", "bertscore", "whitening=", "bertscore="])
-def test_scores_of_the_related_work(run: Run, tiny_bert: Path, form: str) -> None:
-    """They depend neither on the order of the texts nor on other pairs, and equal texts lead."""
-    build_words(run)
-    name = form.replace("=", f"={tiny_bert}")
-    scorer = open_scorer(f"baseline:{name}@{run.path}")
-    assert scorer.name == f"baseline:{name}"
-    scores = scorer.similarities(PAIRS)
-    turned = scorer.similarities([(b, a) for a, b in PAIRS])
-    alone = [float(scorer.similarities([pair])[0]) for pair in PAIRS]
-    np.testing.assert_allclose(turned, scores, atol=1e-6)
-    np.testing.assert_allclose(alone, scores, atol=1e-5)
-    assert np.isfinite(scores).all()
-    assert scores[2] == pytest.approx(1, abs=1e-5)
-    assert scores[:2].max() < 1
-    assert scorer.similarities([]).shape == (0,)
-
-
-def test_bm25_is_its_formula() -> None:
-    """Each text is the query once; a rare stem counts more, and a longer document less."""
-    scorer = Bm25Pairs("bm25", Idf({"ship": 3, "sea": 50}, 100, "porter"), mean_words=4)
-
-    def part(having: int, times: int, length: int) -> float:
-        rarity = math.log(1 + (100 - having + 0.5) / (having + 0.5))
-        return rarity * times * 2.5 / (times + 1.5 * (0.25 + 0.75 * length / 4))
-
-    one = part(3, 1, 3) / (part(3, 1, 2) + part(50, 1, 2))
-    two = part(3, 1, 2) / (part(3, 1, 3) + 2 * part(0, 2, 3))
-    assert scorer.similarities([("ship sea", "ship yak yaks")])[0] == pytest.approx((one + two) / 2)
-    rare, common = scorer.similarities([("ship sea", "ship yak"), ("ship sea", "sea yak")])
-    assert rare > common
-
-
-def test_whitened_vectors_are_uncorrelated() -> None:
-    """The sentences they were learned from get the identity as covariance; a constant is lost."""
-    rng = np.random.default_rng(2)
-    rows = np.c_[rng.standard_normal((500, 4)) @ rng.standard_normal((4, 4)) + 3, np.ones(500)]
-    named = {str(n): row for n, row in enumerate(rows)} | {"": np.zeros(5)}
-    encode = whitened(lambda texts: np.array([named[text] for text in texts]), list(named)[:-1])
-    np.testing.assert_allclose(np.cov(encode(list(named)[:-1]).T), np.eye(4), atol=1e-9)
-    assert not encode([""]).any()
-
-
-def test_bertscore_is_f1_of_best_cosines() -> None:
-    """Each token takes its best match; opposite tokens match as little as unrelated ones."""
-    states = {"one": np.eye(3)[:2], "two": np.array([[0.6, 0, 0.8], [0, -1, 0]]), "": np.eye(3)[:0]}
-    scorer = GreedyMatches("f1", lambda texts: [states[text] for text in texts])
-    scores = scorer.similarities([("one", "two"), ("one", "one"), ("one", ""), ("", "")])
-    assert scores.tolist() == pytest.approx([0.3, 1, 0, 0])
-
-
 def test_settings_decide_whether_a_baseline_is_trained_again(run: Run) -> None:
-    """Another setting trains again; tables and other baselines play no part."""
+    """Another recipe trains again; tables play no part."""
     build_baseline(run, "cbos")
-    other = run.changed({"reproduce": {"tables": {"contexts": 3}, "cbow": {"epochs": 9}}})
+    other = run.changed({"reproduce": {"tables": {"contexts": 3}}})
     assert build_baseline(other, "cbos").reused
-    own = run.wing("reproduce", ReproduceSettings).cbos
-    assert not build_baseline(run, "cbos", own.model_copy(update={"epochs": 1})).reused
+    recipe = run.wing("reproduce", ReproduceSettings).baselines.recipe("cbos")
+    assert (recipe.epochs, recipe.window, recipe.negatives) == (2, 1, 2)
+    assert not build_baseline(run, "cbos", replace(recipe, epochs=1)).reused
 
 
 def test_pools_of_a_transformer(tiny_bert: Path) -> None:
@@ -256,9 +169,9 @@ def test_cbos_is_a_softmax_over_the_sentence_and_random_ones(cosine: bool) -> No
 
 def test_an_epoch_reads_each_center_once() -> None:
     """Steps are a function of seed and epoch."""
-    settings = NeighborSettings(batch=3)
+    recipe = replace(RECIPES["cbos"], batch=3)
     first, again, other = (
-        [centers.tolist() for centers, _ in batches(DOCUMENTS, settings, 5, epoch)]
+        [centers.tolist() for centers, _ in batches(DOCUMENTS, recipe, 5, epoch)]
         for epoch in (0, 0, 1)
     )
     assert first == again != other
@@ -270,9 +183,9 @@ def test_a_training_that_resumes_has_the_same_vectors(
     run: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After one epoch and a stop, two more give what three give; the loss falls."""
-    settings = NeighborSettings(dimensions=8, epochs=3, batch=50)
+    recipe = replace(RECIPES[name], dimensions=8, epochs=3, batch=50)
     sentences = read_sentences(run, WordSettings(min_count=2), tmp_path / "words")
-    whole, losses = learn(sentences, name, settings, 7, tmp_path / "whole")
+    whole, losses = learn(sentences, name, recipe, 7, tmp_path / "whole")
     assert losses[-1] < losses[0]
     scratch = tmp_path / "stopped"
 
@@ -283,7 +196,7 @@ def test_a_training_that_resumes_has_the_same_vectors(
     with monkeypatch.context() as patch:
         patch.setattr(neighbors, "write_arrays", stopped)
         with pytest.raises(KeyboardInterrupt):
-            learn(sentences, name, settings, 7, scratch)
-    vectors, resumed = learn(sentences, name, settings, 7, scratch)
+            learn(sentences, name, recipe, 7, scratch)
+    vectors, resumed = learn(sentences, name, recipe, 7, scratch)
     np.testing.assert_array_equal(vectors, whole)
     assert resumed == losses

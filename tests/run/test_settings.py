@@ -28,7 +28,8 @@ from firth.run.settings import (
 CHANGED = {
     "seed": 7,
     "corpus": {"inputs": ["a, b", "ü*.txt", "no"], "language": "no", "id_field": None},
-    "encoder": {"model": "a: b # c", "prompt": "{}\n\t'\"["},
+    "encoder": {"model": "a: b # c"},
+    "search": {"encoder": "{}\n\t'\"["},
     "scorer": {"spelling_weight": 0.5, "weights": {"sentences": 1e-07}},
     "paper": {"coherence": {"hidden": 8}},
 }
@@ -42,17 +43,17 @@ def test_settings_written_and_read_again_are_the_same(tmp_path: Path) -> None:
     assert load_settings(path) == settings
     values = [line for line in path.read_text().splitlines() if line and line[0] != "#"]
     assert {line.partition(" = ")[0] for line in values} == {
-        "seed", "corpus.inputs", "corpus.language", "encoder.model", "encoder.prompt",
+        "seed", "corpus.inputs", "corpus.language", "encoder.model", "search.encoder",
         "scorer.spelling_weight", "scorer.weights.sentences", "paper.coherence.hidden",
     }  # fmt: skip
 
 
 @given(st.text())
 def test_any_text_survives_the_file(text: str) -> None:
-    """A language model's prompt may be anything, and so may the name of a component.
+    """The name of a field may be anything, and so may the name of a component.
 
     Half a surrogate pair stands for a byte of a file name that is no UTF-8."""
-    values = {"encoder": {"prompt": text}, "scorer": {"weights": {text: 0.5}}}
+    values = {"corpus": {"text_field": text}, "scorer": {"weights": {text: 0.5}}}
     with TemporaryDirectory() as folder:
         run = Run.create(folder, parse_settings(values, "test"))
         assert Run.open(run.path).settings == run.settings
@@ -118,7 +119,7 @@ def test_options_become_changes() -> None:
     Norwegian is a language, a date is text, and a line end begins no other setting.
     """
     changes = parse_changes(
-        ["corpus.language=no", "corpus.fields=a,b", "encoder.prompt=x = {}", "words.epochs=",
+        ["corpus.language=no", "corpus.fields=a,b", "search.encoder=x = {}", "words.epochs=",
          "seed=5", "paper.coherence={hidden = 8}", "corpus.text_field=2024-01-31",
          "corpus.title_field='1'\nx = 2", "corpus.id_field='1'", 'corpus.inputs=["a", "b"]',
          "corpus.lines=true"]
@@ -126,7 +127,7 @@ def test_options_become_changes() -> None:
     assert changes == {
         "corpus": {"language": "no", "inputs": ["a", "b"], "fields": "a,b", "lines": True,
                    "text_field": "2024-01-31", "title_field": "'1'\nx = 2", "id_field": "1"},
-        "encoder": {"prompt": "x = {}"}, "words": {"epochs": None}, "seed": 5,
+        "search": {"encoder": "x = {}"}, "words": {"epochs": None}, "seed": 5,
         "paper": {"coherence": {"hidden": 8}},
     }  # fmt: skip
     assert parse_settings(changes, "test").corpus.fields == ("a", "b")
@@ -148,7 +149,7 @@ def test_changes_are_laid_over() -> None:
     after = change_settings(
         before, {"encoder": {"model": None}, "paper": {"coherence": {"batch": 2}}}, "test"
     )
-    assert (after.encoder.model, after.encoder.prompt) == ("none", before.encoder.prompt)
+    assert (after.encoder.model, after.search) == ("none", before.search)
     assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "batch": 2}
     assert before.model_dump()["paper"]["coherence"] == {"hidden": 8}
     with pytest.raises(ConfigError, match="here: 1 problem"):
@@ -174,14 +175,15 @@ def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> 
 
 def test_sections_of_wings_are_checked_with_the_others() -> None:
     """With defaults where a stage declares them; all problems are named together."""
-    settings = parse_settings({"adapt.steps": 3}, "test")
-    declared = values_of(settings, ["adapt", "distill.layers"])
-    assert (declared["adapt"]["steps"], declared["adapt"]["batch"]) == (3, 48)
-    assert declared["distill.layers"] == 4
+    settings = parse_settings({"distill.epochs": 3}, "test")
+    declared = values_of(settings, ["distill", "paper.window"])
+    assert (declared["distill"]["epochs"], declared["distill"]["sentences"]) == (3, 100_000)
+    assert declared["paper.window"] == 1
+    changes = {"sed": 1, "distill": {"epoch": 1, "sentences": 0}, "paper.vocabulary": 9}
     with pytest.raises(ConfigError) as raised:
-        parse_settings({"sed": 1, "adapt": {"stesp": 1, "batch": 0}, "distill.vocabulary": 9}, "x")
+        parse_settings(changes, "x")
     assert len(raised.value.problems) == 4
-    for part in ("mean adapt.steps", "adapt.batch: got 0", "or static.vocabulary"):
+    for part in ("mean distill.epochs", "distill.sentences: got 0", "or static.vocabulary"):
         assert part in str(raised.value)
 
 

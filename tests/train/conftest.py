@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import toy_documents
-from tests.encoders.conftest import tiny_bert, tiny_llm  # noqa: F401
+from tests.encoders.conftest import tiny_bert  # noqa: F401
 
 from firth.corpus.build import build_corpus
 from firth.encoders.static import write_static
@@ -31,8 +31,7 @@ SETTINGS = {
     "words": {"min_count": 2, "dimensions": 16, "batch": 32, "epochs": 2},
     "questions": {"questions": 120, "distractors": 3},
     "static": {"dimensions": 16},
-    "distill": {"sentences": 400, "dimensions": 16, "layers": 1, "max_tokens": 32, "batch": 32},
-    "adapt": {"steps": 6, "batch": 8},
+    "distill": {"sentences": 400, "epochs": 30},
 }
 
 

@@ -1,6 +1,8 @@
 """Students: what they learn of a batch, every kind learns from a teacher, and none does harm."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,17 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
+from firth.corpus.corpus import Corpus
 from firth.encoders.kinds import open_encoder
-from firth.encoders.pretrained import build_pretrained
 from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.compare import Decision
+from firth.pipeline.stages import build_static_encoder
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.scorer.blend import build_blend
 from firth.text.types import Singles, unit
 from firth.train import distill as module
-from firth.train.distill import distill
-from firth.train.objectives import Batches, linear_fit, listwise, near_groups
+from firth.train.distill import choose_sentences, distill
+from firth.train.exclusions import Exclusions, sentence_hashes
+from firth.train.loop import Batches
+from firth.train.objectives import linear_fit, listwise, near_groups
 from firth.train.students import TrainedFolder
 
 
@@ -39,35 +43,21 @@ def opens(result: TrainedFolder) -> int:
     return int(vectors.shape[1])
 
 
-def test_a_static_student_of_the_runs_own_scorer_needs_no_training(run: Run) -> None:
-    with pytest.raises(InputError, match="needs no training: it is RUN/static"):
-        distill(run)
-
-
-def test_a_static_student_learns_similarity_matrices(run: Run) -> None:
-    result = distill(run, epochs=4)
+def test_a_static_student_learns_of_an_encoder(run: Run, words: Path, tiny_bert: Path) -> None:
+    """The start is the run's static encoder, or another one of any kind; both learn."""
+    build_static_encoder(run)
+    result = distill(run, str(words))
     assert opens(result) == 16
     before, after = (result.report[when]["dev"]["all"]["spearman"] for when in ("before", "after"))
-    assert after >= before
-    assert distill(run, epochs=4).reused
+    assert after > before, result.report["lines"]
+    assert result.report["teacher"] == words.name
+    assert distill(run, str(words)).reused
+    assert opens(distill(run, str(words), base=tiny_bert)) == 16
 
 
-def test_students_of_other_teachers(run: Run, session_run: Run, tiny_bert: Path) -> None:
-    for base, teacher in (("static", tiny_bert), ("transformer", session_run.path)):
-        result = distill(run, base=base, teacher=str(teacher), epochs=1)
-        assert opens(result) == 16
-        assert result.report["teacher"] == teacher.name
-
-
-def test_layers_of_the_runs_language_model_learn_vectors_too(run: Run, tiny_llm: Path) -> None:
-    changed = run.changed({"encoder": {"model": str(tiny_llm), "normalization_sentences": 30}})
-    build_pretrained(changed)
-    build_blend(changed)
-    result = distill(changed, base="layers", epochs=1)
-    assert opens(result) == 32
-
-
-def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_student_that_became_worse_is_rejected(
+    run: Run, words: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     verdict = Decision(
         accepted=False,
         reason="rejected: worse",
@@ -76,11 +66,53 @@ def test_a_student_that_became_worse_is_rejected(run: Run, monkeypatch: pytest.M
         lost=(),
         gain=Estimate(-1.0, -2.0, -0.5, 9),
     )
+    build_static_encoder(run)
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
-    result = distill(run, epochs=2)
+    result = distill(run, str(words))
     assert result.report["step"] > 0
     assert result.report["after"] == result.report["before"]
     assert "The start was kept. Label-free questions: rejected: worse." in result.report["lines"]
+
+
+def test_a_stopped_reading_continues_with_the_first_missing_shard(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the vectors are those of the encoder."""
+    monkeypatch.setattr(module, "_SHARD", 2)
+    texts, encoder = ["ship harbor", "cow barn", "judge law", "wave"], open_encoder(str(words))
+    counts: list[int] = []
+
+    class Counted:
+        def encode(self, texts: Sequence[str]) -> Singles:
+            counts.append(len(texts))
+            if len(counts) == 2:
+                raise KeyboardInterrupt
+            return encoder.encode(texts)
+
+    counted: Any = Counted()
+    with pytest.raises(KeyboardInterrupt):
+        module.teacher_vectors(counted, texts, tmp_path)
+    vectors = module.teacher_vectors(counted, texts, tmp_path)
+    assert counts == [2, 2, 2]
+    np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-3)
+
+
+def test_sentences_are_distinct_of_usual_length_and_not_excluded(run: Run, tmp_path: Path) -> None:
+    """Sentences of public evaluation sets, and of files of the user, in any case."""
+    hashes = sentence_hashes(["A man is playing a guitar.", "Nobody ever wrote this line, firth."])
+    assert np.isin(hashes, Exclusions.load().hashes).tolist() == [True, False]
+    corpus = Corpus.open(run)
+    taken = {corpus.text(n) for n in range(0, len(corpus), 3)}
+    (tmp_path / "mine.tsv").write_text("\n".join(f"{text.upper()}\t0.5" for text in taken))
+    excluded = Exclusions.load([str(tmp_path / "mine.tsv")])
+    chosen = choose_sentences(corpus, 10_000, excluded, 3)
+    assert 100 < len(np.unique(chosen)) == len(chosen)
+    assert not np.array_equal(chosen, np.sort(chosen))
+    assert not taken & set(corpus.texts(chosen))
+    with pytest.raises(InputError, match=r"missing\.tsv: cannot be read"):
+        Exclusions.load([str(tmp_path / "missing.tsv")])
+    with pytest.raises(InputError, match="distilling needs 60 or more"):
+        choose_sentences(corpus, 20, Exclusions.load(), 3)
 
 
 def units(n: int, d: int, seed: int) -> Singles:
@@ -109,14 +141,14 @@ def test_groups_hold_each_sentence_once(count: int, size: int, seed: int) -> Non
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 40))
 def test_an_epoch_holds_each_group_at_most_once(groups: int, width: int, size: int) -> None:
     rows = np.arange(groups * width).reshape(groups, width)
-    batches = Batches(rows, size, 7)
+    batches = Batches.of(rows, size, 7)
     for epoch in range(2):
         steps = range(epoch * batches.epoch_steps, (epoch + 1) * batches.epoch_steps)
         seen = np.concatenate([batches(step) for step in steps])
         assert len(np.unique(seen)) == len(seen)
         assert len(seen) > groups * width - max(size, width)
         assert all(len(batches(step)) <= max(size, width) for step in steps)
-    assert np.array_equal(batches(0), Batches(rows, size, 7)(0))
+    assert np.array_equal(batches(0), Batches.of(rows, size, 7)(0))
 
 
 def test_a_linear_fit_recovers_a_linear_map() -> None:

@@ -43,7 +43,7 @@ class Cost(StrEnum):
     MEDIUM = "medium"
     """A network or a service: explanations sample fewer sentences."""
     HIGH = "high"
-    """A language model: too slow for all sentences, so that the index has another encoder."""
+    """Too slow for all sentences, so that the index has another encoder."""
 
 
 def _never(_: object) -> bool:
@@ -72,7 +72,6 @@ class EncoderKind:
             encoder has no states of words.
         normalizations: What may be done to its dimensions; the first needs no reason.
         cost: What encoding a text costs.
-        is_tuned: Whether a run tunes it on its documents before it uses it.
     """
 
     name: str
@@ -86,7 +85,6 @@ class EncoderKind:
     word_weight: float = 0.15
     normalizations: tuple[Normalization, ...] = NORMALIZATIONS
     cost: Cost = Cost.MEDIUM
-    is_tuned: bool = False
 
 
 @dataclass(frozen=True)

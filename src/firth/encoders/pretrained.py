@@ -1,15 +1,14 @@
 """The pretrained encoder of a run: stage `pretrained`.
 
 The weights of a pretrained model stay where they are. The stage keeps the fingerprints of its
-files, or that of an encoder without files, statistics of its dimensions over sentences of the
-corpus, and the weights that were tuned.
+files, or that of an encoder without files, and statistics of its dimensions over sentences of the
+corpus.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,31 +35,13 @@ from firth.run.files import (
 )
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
-from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage, claim
+from firth.run.stage import MANIFEST, Outcome, Stage, claim
 from firth.text.types import Floats
 from firth.text.words import stemmer_of
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from firth.encoders.language_model import LanguageModelEncoder
-
 PRETRAINED = Stage("pretrained", version=1)
-Tune = Callable[[Run, "LanguageModelEncoder", Normalized, Path], "nn.ModuleList"]
-"""A function that tunes the upper layers of a language model in place and returns them. It gets a
-run, the model, the same model standardized, and a folder for checkpoints."""
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How a language model is tuned on the corpus of a run, and the settings which that reads."""
-
-    tune: Tune
-    settings: tuple[str, ...]
-
-
-_RECORD, _STATISTICS, _TUNED = "encoder.json", "statistics.safetensors", "tuned.safetensors"
-_READ = ("max_tokens", "pooling", "prompt")
+_RECORD, _STATISTICS = "encoder.json", "statistics.safetensors"
+_READ = ("max_tokens", "pooling")
 """Settings with which the encoder is opened again."""
 
 
@@ -142,9 +123,6 @@ class RunEncoder:
                 "again: firth build"
             )
         encoder = found.open(EncoderSettings.model_validate(record["settings"]))
-        if (folder / _TUNED).is_file():
-            tuned: Any = encoder
-            tuned.load_tuned(folder / _TUNED)
         states = encoder.word_states
         if encoder.token_states is not None:
             states = StatesOfWords(encoder.token_states, record["stemmer"], arrays["words"])
@@ -178,21 +156,8 @@ def open_run_encoder(run: Run, normalize: Normalization | None = None) -> UnitEn
     return opened.normalized(normalize or opened.choices[0])
 
 
-def tuning_of(run: Run) -> Tuning | None:
-    """Return how a language model is tuned; None where nothing that is installed does so.
-
-    Who tunes registers in the entry-point group `firth.tuning` a function from a run to a `Tuning`
-    or None.
-    """
-    found = (point.load()(run) for point in entry_points(group="firth.tuning"))
-    return next(filter(None, found), None)
-
-
 def build_pretrained(run: Run) -> Outcome | None:
-    """Bring the stage up to date; where no model is set, remove an earlier one and return None.
-
-    An encoder of a kind that needs it is tuned (`tuning_of`).
-    """
+    """Bring the stage up to date; where no model is set, remove an earlier one and return None."""
     model = pretrained_name(run.settings.encoder.model)
     if model is None:
         if run.has(PRETRAINED):
@@ -201,22 +166,16 @@ def build_pretrained(run: Run) -> Outcome | None:
                 remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
         return None
     found = encoder_of(run, model)
-    tuning = tuning_of(run) if found.kind.is_tuned else None
 
     def fill(handed: Run, workspace: Path) -> Mapping[str, Any]:
-        return _fill(handed, workspace, found, tuning.tune if tuning else None)
+        return _fill(handed, workspace, found)
 
     read = [f"encoder.{name}" for name in (*_READ, "normalization_sentences", "normalize")]
     inputs = {"corpus": Corpus.open(run).digest, "model": found.fingerprint}
-    return run.build(
-        PRETRAINED,
-        fill,
-        settings=["seed", *read, *(tuning.settings if tuning else ())],
-        inputs=inputs | ({"tuned": "yes"} if tuning else {}),
-    )
+    return run.build(PRETRAINED, fill, settings=["seed", *read], inputs=inputs)
 
 
-def _fill(run: Run, workspace: Path, found: FoundEncoder, tune: Tune | None) -> Mapping[str, Any]:
+def _fill(run: Run, workspace: Path, found: FoundEncoder) -> Mapping[str, Any]:
     given = run.settings.encoder
     settings = EncoderSettings.model_validate({name: getattr(given, name) for name in _READ})
     encoder = found.open(settings)
@@ -227,13 +186,6 @@ def _fill(run: Run, workspace: Path, found: FoundEncoder, tune: Tune | None) -> 
     stemmer = stemmer_of(Corpus.open(run).language)
     if encoder.token_states is not None:
         arrays["words"] = StatesOfWords.fit(encoder.token_states, stemmer, texts).mean
-    if tune is not None:
-        from firth.encoders.language_model import LanguageModelEncoder, save_tuned
-
-        assert isinstance(encoder, LanguageModelEncoder)
-        standardized = Normalized(encoder, mean, deviation)
-        layers = tune(run, encoder, standardized, workspace / SCRATCH)
-        save_tuned(workspace / _TUNED, layers)
     if found.passed is not None:
         arrays["samples"] = found.passed.samples
     write_arrays(workspace / _STATISTICS, arrays)

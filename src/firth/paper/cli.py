@@ -1,7 +1,8 @@
 """The commands `firth paper ...`: the method of Sun et al. (2022) as printed."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,8 +20,11 @@ from firth.cli.options import (
     run_folder,
     show,
 )
-from firth.run.console import table
-from firth.run.errors import InputError, require
+from firth.run.console import table, wrapped
+from firth.run.errors import require
+
+if TYPE_CHECKING:
+    from firth.run.stage import Outcome
 
 app = typer.Typer(
     help="The method of Sun et al. (2022) as printed (needs the extra torch).", no_args_is_help=True
@@ -51,9 +55,6 @@ def build(
     changes: Changes = None,
     workers: Workers = 1,
     ray: RayAddress = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Predict operations and time, and stop.")
-    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -75,12 +76,6 @@ def build(
     if preset is not None:
         opened = opened.changed(settings_of(preset))
     opened = opened.changed(parse_changes(changes or []), "--set")
-    if estimate:
-        from firth.paper.estimate import estimate as estimated
-
-        predicted = estimated(opened, inputs, to)
-        show(predicted, as_json, predicted.text())
-        return
     executor = executor_of(workers, ray)
     if inputs:
         first(lambda: build_corpus(opened, inputs, executor))
@@ -96,7 +91,17 @@ def build(
     for name, one in outcomes.items():
         plain = [f"{k} {v}" for k, v in values[name].items() if isinstance(v, int | float | str)]
         rows.append([name, "unchanged" if one.reused else "built", ", ".join(plain)])
-    show(values, as_json, table(rows))
+    show(values, as_json, [table(rows), *map(wrapped, warnings_of(outcomes))])
+
+
+def warnings_of(outcomes: "Mapping[str, Outcome]") -> list[str]:
+    """Return what models that did not learn lack, as their manifests say."""
+    lacks = [one.manifest.summary.get("lacks", []) for one in outcomes.values()]
+    return [
+        f"Warning: {message}."
+        for found in lacks
+        for message in ([found] if isinstance(found, str) else found)
+    ]
 
 
 @app.command()
@@ -116,13 +121,10 @@ def explain(
     Scores of a file of pairs: firth similarity --model baseline:origin@RUN --pairs-file FILE.
     """
     require("torch", "torch", _METHOD)
-    from firth.paper.direct import Sampled
     from firth.paper.origin import open_origin
     from firth.run.run import opened_with
 
     origin = open_origin(opened_with(run_folder(run), None, changes or []))
-    if isinstance(origin, Sampled):
-        raise InputError("sampled contexts explain no score; expected direct ones, or the corpus's")
     explanation = origin.explain(text1, text2).top(top)
     if out is not None:
         explanation.save(out, force)

@@ -35,14 +35,14 @@ class Candidates:
     settings: ContextSettings
     chunks: int
     seed: int
-    known: dict[str, Ints] = field(default_factory=dict, repr=False)
+    cached: dict[str, Ints] = field(default_factory=dict, repr=False)
 
     def ahead(self, pairs: Sequence[TextPair]) -> None:
         """Make the shortlists of the sentences of a group of pairs; `shortlists` then has them."""
         sentences = sorted({sentence for pair in pairs for sentence in pair})
         lists = self.shortlists(sentences)
-        self.known.clear()
-        self.known.update(zip(sentences, lists, strict=True))
+        self.cached.clear()
+        self.cached.update(zip(sentences, lists, strict=True))
 
     def shortlists(self, sentences: Sequence[str]) -> list[Ints]:
         """Return at most `shortlist` distinct positions for each sentence, the best first.
@@ -52,8 +52,8 @@ class Candidates:
         Raises:
             InputError: The corpus has no context at all.
         """
-        if self.known.keys() >= set(sentences):
-            return [self.known[sentence] for sentence in sentences]
+        if self.cached.keys() >= set(sentences):
+            return [self.cached[sentence] for sentence in sentences]
         positions = self.positions
         if not len(positions):
             raise InputError(

@@ -8,8 +8,10 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
-from firth.paper.settings import FitSettings, Measure, Weights
-from firth.paper.tokens import Generator, Role
+from firth.paper.seq2seq import Seq2Seq
+from firth.paper.settings import Measure, Weights
+from firth.paper.tokens import Role
+from firth.run.errors import InputError
 from firth.text.types import Floats, Ints, Singles
 
 TERMS = ("coherence", "sentence", "left", "right")
@@ -26,13 +28,32 @@ def fit(terms: Terms, weights: Weights) -> Floats:
     return total
 
 
-def of_equal_deviation(weights: Weights, deviations: Mapping[str, float]) -> Weights:
-    """Return weights for terms as they are, from weights of terms divided by their deviations.
+def resolved(
+    weights: Weights, learned: Mapping[str, bool], deviations: Mapping[str, float]
+) -> Weights:
+    """Return weights for terms as they are, from those of settings, of terms of deviation 1.
 
-    A term without a deviation, or with none to speak of, keeps its weight.
+    What is not set is 1, and 0 for a term whose model did not learn. A term without a deviation, or
+    with none to speak of, is not scaled.
+
+    Raises:
+        InputError: No term is left.
     """
-    scaled = {name: weight / (deviations.get(name) or 1.0) for name, weight in weights}
+    factors = {
+        name: float(learned.get(name, True)) if weight is None else weight
+        for name, weight in weights
+    }
+    if not any(factors.values()):
+        raise InputError(
+            "no term of Eq. 3 is left: its models did not learn (firth paper build says what they "
+            "lack). Use them all the same: --set paper.fits.weights.sentence=1"
+        )
+    scaled = {name: factor / (deviations.get(name) or 1.0) for name, factor in factors.items()}
     return Weights(**scaled)
+
+
+EQUAL = Weights(coherence=1, sentence=1, left=1, right=1)
+"""Weights by which all terms are computed."""
 
 
 class ContextFit:
@@ -42,31 +63,32 @@ class ContextFit:
         self,
         corpus: Corpus,
         coherence: Coherence,
-        generator: Generator,
-        settings: FitSettings,
+        generator: Seq2Seq,
+        weights: Weights,
+        pmi: bool,
         window: int,
     ) -> None:
         self._corpus, self._coherence, self._generator = corpus, coherence, generator
-        self._weights, self._pmi, self._window = settings.weights, settings.pmi, window
+        self._weights, self._pmi, self._window = weights, pmi, window
 
-    def terms(self, asked: Sequence[tuple[str, int]]) -> Terms:
-        """Return the terms of each (sentence, position in the corpus), in the order asked."""
-        texts = sorted({sentence for sentence, _ in asked})
+    def terms(self, fits: Sequence[tuple[str, int]]) -> Terms:
+        """Return the terms of each (sentence, position in the corpus), in their order."""
+        texts = sorted({sentence for sentence, _ in fits})
         row = {sentence: i for i, sentence in enumerate(texts)}
-        places, column = np.unique([place for _, place in asked], return_inverse=True)
+        places, column = np.unique([place for _, place in fits], return_inverse=True)
         positions = places.astype(np.int64)
-        rows = np.array([row[sentence] for sentence, _ in asked], np.int64)
+        rows = np.array([row[sentence] for sentence, _ in fits], np.int64)
         pairs = np.column_stack((rows, column.astype(np.int64)))
         terms = np.zeros((len(pairs), len(TERMS)), np.float32)
         if self._weights.coherence:
             terms[:, 0] = self._coherence.log_probabilities(texts, positions, pairs)
-        wanted = frozenset(role for role in Role if getattr(self._weights, role.name.lower()))
-        if not wanted:
+        roles = frozenset(role for role in Role if getattr(self._weights, role.name.lower()))
+        if not roles:
             return terms
         contexts = self._corpus.contexts(positions, self._window)
-        logs = self._generator.likelihoods(texts, contexts, pairs, wanted)
+        logs = self._generator.likelihoods(texts, contexts, pairs, roles)
         if self._pmi:
-            logs = logs - self._generator.likelihoods(texts, contexts, pairs, wanted, False)
+            logs = logs - self._generator.likelihoods(texts, contexts, pairs, roles, False)
         terms[:, 1:] = logs[[Role.SENTENCE, Role.LEFT, Role.RIGHT]].T
         return terms
 

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from firth.corpus.corpus import Corpus
+from firth.encoders.folder import PretrainedFiles
 from firth.paper.origin import open_origin, reads_of
 from firth.paper.settings import HarvestSettings, PaperSettings
 from firth.run.console import Progress, note
@@ -29,10 +30,10 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.stems import tf_idf
 from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import stemmer_of, stems_of, words
-from firth.train.objectives import rank_correlation
-from firth.train.teacher import Exclusions, exclusion_inputs
+from firth.train.exclusions import Exclusions, exclusion_inputs
+from firth.train.students import rank_correlation
 
-HARVEST = Stage("paper/harvest", 4, "torch", "firth paper build --to harvest")
+HARVEST = Stage("paper/harvest", 5, "torch", "firth paper build --to harvest")
 SPLITS = ("train", "dev", "test")
 _HELD_OUT, _FEWEST = 0.01, 30
 """Share of the pairs in each of dev and test, and fewest pairs in all."""
@@ -40,7 +41,8 @@ _ENOUGH, _MOST_HELD_OUT = 200, 0.1
 """Pairs of dev that choose the best step of a Surrogate, and the largest share that is spared."""
 _FEWEST_SENTENCES, _MOST_SENTENCES = 40, 20_000
 """Sentences of a held-out split, where the corpus has enough, and of a shard."""
-_NEIGHBORS = 4
+_NEIGHBORS, _NEAR, _USES = 4, 0.5, 4
+"""Nearest sentences that make pairs, share of such pairs, and pairs that a sentence is in."""
 _COMMON, _RARE = 0.05, 20
 """Words in a larger share of a shard's sentences, and in more of them, make no two similar."""
 _LENGTH = 0.5
@@ -90,19 +92,23 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     excluded = Exclusions.load(chosen.exclude)
     inputs = exclusion_inputs(chosen.exclude) | {"corpus": Corpus.open(run).digest}
     inputs |= settings.inputs("window", "precision", "retrieve", "contexts", "fits", "harvest")
+    if settings.direct:
+        inputs["direct"] = PretrainedFiles.find(settings.direct).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
         positions = workspace / SCRATCH / "positions.npy"
         mapped(positions, Corpus.open(seen).positions)
-        work = _Scoring(seen, chosen, positions.resolve())
-        left = [(s, file) for s, file in zip(shards, files, strict=True) if not file.is_file()]
+        work = _Scoring(seen, positions.resolve())
+        missing = [
+            (shard, file) for shard, file in zip(shards, files, strict=True) if not file.is_file()
+        ]
         bar = Progress(len(shards), "Scoring pairs")
         with bar:
-            bar.advance(len(shards) - len(left))
-            scored = (executor or Local()).map(work, (shard for shard, _ in left))
-            for (_, file), lines in zip(left, scored, strict=True):
+            bar.advance(len(shards) - len(missing))
+            scored = (executor or Local()).map(work, (shard for shard, _ in missing))
+            for (_, file), lines in zip(missing, scored, strict=True):
                 write_text(file, lines)
                 bar.advance()
         for split in SPLITS:
@@ -132,17 +138,16 @@ class _Scoring:
     """The work of an executor: shards in, lines of JSON out."""
 
     run: Run
-    settings: HarvestSettings
     positions: Path
 
     def open(self) -> Callable[[Shard], str]:
-        origin, settings = open_origin(self.run, self.positions), self.settings
+        origin = open_origin(self.run, self.positions)
         corpus, seed = Corpus.open(self.run), self.run.settings.seed
 
         def score(shard: Shard) -> str:
             texts = corpus.texts(shard.sentences)
             rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
-            drawn = draw_pairs(word_vectors(texts, corpus.language), shard.size, settings, rng)
+            drawn = draw_pairs(word_vectors(texts, corpus.language), shard.size, rng)
             pairs = [(texts[one], texts[two]) for one, two, _ in drawn]
             rows = [
                 {"sentence1": one, "sentence2": two, "score": score, "kind": kind}
@@ -166,7 +171,7 @@ def plan_shards(
     A corpus that cannot give so many pairs gives fewer; too few are an `InputError`.
     """
     usable = excluded.distinct(corpus, corpus.usual_sentences())
-    most = len(usable) * settings.max_uses // 4  # Half of what is possible, so that draws succeed.
+    most = len(usable) * _USES // 4  # Half of what is possible, so that draws succeed.
     if (count := min(settings.pairs, most)) < _FEWEST:
         raise InputError(
             f"got {count} pairs (paper.harvest.pairs is {settings.pairs}, and {len(usable)} "
@@ -190,11 +195,11 @@ def plan_shards(
 
 
 def draw_pairs(
-    vectors: sparse.csr_matrix, size: int, settings: HarvestSettings, rng: np.random.Generator
+    vectors: sparse.csr_matrix, size: int, rng: np.random.Generator
 ) -> list[tuple[int, int, str]]:
     """Return at most `size` pairs of rows of word vectors, each with `near` or `random`.
 
-    No pair is there twice, and no row in more than `max_uses` pairs.
+    No pair is there twice, and no row in more than four pairs.
     """
     n = vectors.shape[0]
     chosen: dict[tuple[int, int], str] = {}
@@ -202,12 +207,12 @@ def draw_pairs(
 
     def add(one: int, two: int, kind: str, limit: int) -> None:
         key = (min(one, two), max(one, two))
-        full = len(chosen) >= limit or max(uses[[one, two]]) >= settings.max_uses
+        full = len(chosen) >= limit or max(uses[[one, two]]) >= _USES
         if one != two and key not in chosen and not full:
             chosen[key] = kind
             uses[[one, two]] += 1
 
-    near = round(settings.near * size)
+    near = round(_NEAR * size)
     for rows in np.array_split(rng.permutation(n), -(-n // _ROWS)):
         if len(chosen) < near:
             cosines = (vectors[rows] @ vectors.T).tocsr()
@@ -217,7 +222,7 @@ def draw_pairs(
                 for two in others[others != one][:_NEIGHBORS].tolist():
                     add(one, two, "near", near)
     for _ in range(20):  # A draw may repeat a pair.
-        drawn = rng.permutation(np.repeat(np.arange(n), settings.max_uses - uses)).tolist()
+        drawn = rng.permutation(np.repeat(np.arange(n), _USES - uses)).tolist()
         for one, two in zip(drawn[::2], drawn[1::2], strict=False):
             add(one, two, "random", size)
     return [(one, two, kind) for (one, two), kind in chosen.items()]

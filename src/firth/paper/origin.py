@@ -7,23 +7,25 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
+from firth.encoders.transformer import device
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import GROUP, Candidates, choose
-from firth.paper.direct import Direct, Reader, Sampled
+from firth.paper.direct import Direct
 from firth.paper.fits import (
+    EQUAL,
     TERMS,
     ContextFit,
     ContextSet,
     PairProfile,
     Terms,
     contributions,
-    of_equal_deviation,
+    resolved,
 )
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
+from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import PaperSettings, Weights
-from firth.paper.tokens import Generator
 from firth.paper.train_coherence import train_coherence
-from firth.paper.train_generator import GENERATOR, open_adopted, open_generator, train_generator
+from firth.paper.train_generator import GENERATOR, open_generator, train_generator
 from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.files import open_mapped, read_json, write_json
@@ -48,15 +50,15 @@ _BLOCK = 64
 
 
 def reads_of(run: Run) -> tuple[Stage, ...]:
-    """Return the stages that the similarity of a run reads: direct contexts need no corpus."""
-    return READS if run.wing("paper", PaperSettings).of_corpus else (GENERATOR,)
+    """Return the stages that the similarity of a run reads: direct contexts have none."""
+    return () if run.wing("paper", PaperSettings).direct else READS
 
 
 def build_origin(run: Run) -> dict[str, Outcome]:
     """Bring all that Origin reads up to date; return name of the stage → its outcome, in order."""
     outcomes: list[Outcome] = []
-    if not run.wing("paper", PaperSettings).of_corpus:
-        return {GENERATOR.name: train_generator(run)}
+    if run.wing("paper", PaperSettings).direct:
+        return {}
     first(lambda: outcomes.extend([build_tokenizer(run), build_index(run)]))
     outcomes += [train_coherence(run), train_generator(run)]
     first(lambda: outcomes.append(build_deviations(run)))
@@ -80,39 +82,42 @@ def build_deviations(run: Run) -> Outcome:
         usual = corpus.usual_sentences()
         drawn = rng.choice(usual, (min(_REFERENCE, len(usual) // 2), 2), replace=False)
         pairs = list(zip(*(corpus.texts(side) for side in drawn.T), strict=True))
-        found = {}
+        measured = {}
         for name, pmi in (("log p", False), ("pmi", True)):
-            changes = {"fits": {"weights": Weights().model_dump(), "pmi": pmi}}
+            changes = {"fits": {"weights": EQUAL.model_dump(), "pmi": pmi}}
             origin = Origin.open(run.changed({"paper": changes}), scaled=False)
             deviations = origin.differences(pairs, _REFERENCE_CONTEXTS).std(axis=0)
-            found[name] = dict(zip(TERMS, (float(f"{d:.6g}") for d in deviations), strict=True))
-        write_json(workspace / _FILE, found)
-        return {"pairs": len(pairs), **found}
+            rounded = (float(f"{d:.6g}") for d in deviations)
+            measured[name] = dict(zip(TERMS, rounded, strict=True))
+        write_json(workspace / _FILE, measured)
+        return {"pairs": len(pairs), **measured}
 
     reads = [stage for stage in READS if stage is not DEVIATIONS]
     return run.build(DEVIATIONS, fill, reads=reads, settings=["seed"], inputs=inputs)
 
 
-def open_plug_in(name: str, run: Run | None) -> "Origin | Direct | Sampled | None":
+def open_plug_in(name: str, run: Run | None) -> "Origin | Direct | None":
     """Open Origin as `baseline:origin@RUN` for evaluations; None for another name."""
     return open_origin(run) if name == "origin" and run is not None else None
 
 
-def open_origin(run: Run, positions: Path | None = None) -> "Origin | Direct | Sampled":
-    """Open the similarity of a run by its contexts: places of the corpus, direct, or sampled.
+def open_origin(run: Run, positions: Path | None = None) -> "Origin | Direct":
+    """Open the similarity of a run: Origin, or direct contexts where `paper.direct` is set.
 
     Raises:
-        InputError: The corpus or the language model has changed since.
+        InputError: The corpus has changed since, or no model of Eq. 3 has learned.
         MissingStageError: A stage is not built.
     """
-    settings = run.wing("paper", PaperSettings)
-    if settings.of_corpus:
-        return Origin.open(run, positions)
-    sizes = settings.generator.max_tokens, settings.generator.batch_tokens
-    reader = Reader(*open_adopted(run), *sizes)
-    if settings.contexts.selection == "sampled":
-        return Sampled(reader, derive_seed(run.settings.seed, "sampled"))
-    return Direct(reader)
+    settings, where = run.wing("paper", PaperSettings), device()
+    if settings.direct:
+        return Direct.open(settings.direct, settings.number_format(where), where)
+    return Origin.open(run, positions)
+
+
+def learned_terms(run: Run) -> dict[str, bool]:
+    """Return for each term of Eq. 3 whether its model learned, as the manifests say."""
+    coherence, generator = (run.manifest(stage).summary for stage in (COHERENCE, GENERATOR))
+    return {"coherence": coherence["learned"], **generator["learned"]}
 
 
 class Origin:
@@ -123,15 +128,17 @@ class Origin:
         corpus: Corpus,
         index: ChunkIndex,
         coherence: Coherence,
-        generator: Generator,
+        generator: Seq2Seq,
         settings: PaperSettings,
         seed: int,
         positions: Path | None = None,
-        deviations: Mapping[str, float] | None = None,
+        weights: Weights | None = None,
     ) -> None:
         self.corpus, self.index, self.settings = corpus, index, settings
-        self.weights = of_equal_deviation(settings.fits.weights, deviations or {})
-        self.context_fit = ContextFit(corpus, coherence, generator, settings.fits, settings.window)
+        self.weights = weights or resolved(settings.fits.weights, {}, {})
+        self.context_fit = ContextFit(
+            corpus, coherence, generator, self.weights, settings.fits.pmi, settings.window
+        )
         self.candidates = Candidates(
             positions=corpus.positions() if positions is None else open_mapped(positions),
             index=index,
@@ -164,11 +171,12 @@ class Origin:
                 )
         settings = run.wing("paper", PaperSettings)
         models = ChunkIndex.open(run), Coherence.open(run), open_generator(run)
-        deviations = None
+        weights = None
         if scaled:
-            known = read_json(run.folder(DEVIATIONS) / _FILE)
-            deviations = known["pmi" if settings.fits.pmi else "log p"]
-        return cls(corpus, *models, settings, run.settings.seed, positions, deviations)
+            deviations = read_json(run.folder(DEVIATIONS) / _FILE)
+            of_terms = deviations["pmi" if settings.fits.pmi else "log p"]
+            weights = resolved(settings.fits.weights, learned_terms(run), of_terms)
+        return cls(corpus, *models, settings, run.settings.seed, positions, weights)
 
     @property
     def name(self) -> str:
@@ -184,8 +192,8 @@ class Origin:
         sets = []
         terms = self.terms(list(zip(sentences, shortlists, strict=True)))
         for sentence, shortlist, fitted in zip(sentences, shortlists, terms, strict=True):
-            kept = choose(self.corpus, self.index, shortlist, fitted, contexts, weights)
-            sets.append(ContextSet(sentence, shortlist[kept], fitted[kept]))
+            rows = choose(self.corpus, self.index, shortlist, fitted, contexts, weights)
+            sets.append(ContextSet(sentence, shortlist[rows], fitted[rows]))
         return sets
 
     def similarity(self, text1: str, text2: str) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from firth.paper.contexts import GROUP, choose
-from firth.paper.fits import ContextSet, PairProfile
+from firth.paper.fits import EQUAL, ContextSet, PairProfile
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import ContextSettings, Measure, PaperSettings, Weights
 from firth.run.console import progress
@@ -46,8 +46,8 @@ def kept_contexts(
     chosen: dict[str, Ints] = {}
     for one in (side for pair in fits for side in (pair.set1, pair.set2)):
         if one.sentence not in chosen:
-            kept = choose(origin.corpus, origin.index, one.positions, one.terms, contexts, weights)
-            chosen[one.sentence] = kept
+            rows = choose(origin.corpus, origin.index, one.positions, one.terms, contexts, weights)
+            chosen[one.sentence] = rows
     return [(chosen[pair.set1.sentence], chosen[pair.set2.sentence]) for pair in fits]
 
 
@@ -72,12 +72,12 @@ def build_fits(run: Run, name: str, pairs: Sequence[TextPair]) -> Outcome:
     `paper.fits.pmi` is set. An interrupted build continues with the first missing shard.
     """
     # All terms, whatever weights the run has. They are not saved with the run.
-    whole = run.changed({"paper": {"fits": {"weights": Weights().model_dump()}}})
+    every_term = run.changed({"paper": {"fits": {"weights": EQUAL.model_dump()}}})
     settings = run.wing("paper", PaperSettings)
     size = max(1, _SHARD_FITS // (4 * settings.contexts.shortlist))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        origin, starts, until = Origin.open(whole), range(0, len(pairs), size), 0
+        origin, starts, until = Origin.open(every_term), range(0, len(pairs), size), 0
         for start in progress(starts, "Terms of Eq. 3"):
             file = workspace / f"{start:08}.safetensors"
             if not file.is_file():

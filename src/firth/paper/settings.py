@@ -6,9 +6,9 @@ Sections and equations are those of Sun et al. (TACL 2022). The ablations but Ta
 
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
@@ -28,8 +28,6 @@ class RetrieveSettings(Section):
     """Sentences of the longest chunk. A paragraph border ends a chunk that is half full."""
     chunks: Count = 20_000
     """Chunks retrieved for a sentence (the paper: 20,000)."""
-    bucket_bits: Annotated[int, Field(ge=8, le=28)] = 24
-    """N-grams are hashed to 2 ** this buckets; at 24, a sixth of those of 10M words share one."""
 
 
 class CoherenceSettings(TrainingSettings):
@@ -43,32 +41,21 @@ class CoherenceSettings(TrainingSettings):
     dropout: Fraction = 0.2
     """Share of the entries of token and sentence vectors that a step of the training leaves out."""
     passes: Positive = 4.0
-    """Passes over the positions, at most. Training stops at the best held-out loss."""
+    """Passes over the positions, at most. Training stops where held-out ranks stop to improve."""
     batch: Count = 128
     """Positions in a step. The centers of the others are the negatives of each."""
     learning_rate: Positive = 1e-3
-    checkpoint_steps: Count = 200
 
 
 class GeneratorSettings(Section):
     """The three conditional likelihoods (§3.2.2)."""
 
-    backend: Literal["seq2seq", "causal-lm"] = "seq2seq"
-    """`seq2seq` learns Transformers on the corpus; `causal-lm` is a pretrained language model."""
-    model: str | None = None
-    """causal-lm: folder, GGUF file or hub name of the model. What follows is for seq2seq."""
     shared: bool = True
     """One Transformer for the three directions; `false` trains three."""
     layers: Count = 3
     """Layers of the encoder and of the decoder ("Transformer-large": 6)."""
     width: Count = 256
-    """Size of the hidden states ("Transformer-large": 1024)."""
-    heads: Count = 4
-    feedforward: Count = 1024
-    pointer: bool = True
-    """Whether the decoder can point at tokens of the neighbors; the paper's does not."""
-    joint: bool = False
-    """Encode both neighbors as one text, which is slower: other contexts cannot reuse it."""
+    """Size of the hidden states ("Transformer-large": 1024); a head has 64 of them at most."""
     dropout: Fraction = 0.1
     drop_neighbor: Fraction = 0.15
     """Share of the parts to generate that are trained without one of their neighbors."""
@@ -82,16 +69,11 @@ class GeneratorSettings(Section):
     """Batches in a step, for more tokens than fit at once."""
     learning_rate: Positive = 1e-3
     """Peak of Adam's rate (the paper: 1e-4 at full size)."""
-    warmup: Count = 200
-    """Steps in which the rate rises."""
-    checkpoint_steps: Count = 200
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.backend == "causal-lm" and self.model is None:
-            raise ValueError("backend causal-lm needs `model`: a folder, a file or a hub name")
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+        if self.width % max(1, self.width // 64):
+            raise ValueError(f"width {self.width} is not divisible by its heads of 64")
         return self
 
 
@@ -102,10 +84,8 @@ class ContextSettings(Section):
     """|C_s| (the paper: 500)."""
     shortlist: Count = 128
     """Best ranked contexts that Eq. 3 scores, at least `size`."""
-    selection: Literal["two-step", "without-coherence", "random", "direct", "sampled"] = "two-step"
-    """TF-IDF screening, then coherence; screening alone; or random positions of the corpus (§5.4).
-    With a language model also `direct`, each sentence as the other's only context, and `sampled`,
-    continuations that it draws from both; these read no corpus."""
+    selection: Literal["two-step", "without-coherence", "random"] = "two-step"
+    """TF-IDF screening, then coherence; screening alone; or random positions (§5.4)."""
     screening: NonNegative = 40.0
     """Weight of a chunk's TF-IDF cosine in the ranking; at 0 coherence alone ranks, as printed."""
     diverse: bool = True
@@ -121,21 +101,23 @@ class ContextSettings(Section):
 class Weights(Section):
     """λ1 … λ4 of Eq. 3, which the paper does not give, of terms of equal deviation.
 
-    Each term is divided by the deviation of its difference between two sentences in one context.
+    Each term is divided by the deviation of its difference between two sentences in one context. A
+    weight that is not set is 1, and 0 where the model of the term did not learn (its manifest says
+    so).
     """
 
-    coherence: NonNegative = 1.0
+    coherence: NonNegative | None = None
     """λ1, of log p(y=1 | s, c)."""
-    sentence: NonNegative = 1.0
+    sentence: NonNegative | None = None
     """λ2, of log p(s | c) / |s|."""
-    left: NonNegative = 1.0
+    left: NonNegative | None = None
     """λ3, of log p(c_< | s, c_>) / |c_<|."""
-    right: NonNegative = 1.0
+    right: NonNegative | None = None
     """λ4, of log p(c_> | c_<, s) / |c_>|."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
-        if not any((self.coherence, self.sentence, self.left, self.right)):
+        if not any(factor != 0 for factor in self.model_dump().values()):
             raise ValueError("all four weights are 0, and Eq. 3 needs one term")
         return self
 
@@ -158,10 +140,6 @@ class HarvestSettings(Section):
 
     pairs: Count = 20_000
     """Pairs that are scored (the paper: 100 million)."""
-    near: Fraction = 0.5
-    """Share of the pairs whose sentences resemble each other."""
-    max_uses: Count = 4
-    """Pairs in which one sentence may occur."""
     shard_pairs: Count = 100
     """Pairs in one shard of the work."""
     exclude: Names = ()
@@ -173,9 +151,12 @@ class SurrogateSettings(TrainingSettings):
 
     structure: Literal["siamese", "cross-encoder"] = "siamese"
     """The cosine of two vectors, or both sentences in one input (§5.6)."""
-    base: str = "static"
-    """`static` (the run's word vectors), `transformer` (from scratch), `layers` (of the run's
-    language model), or an encoder. A cross-encoder reads both texts and cannot be static."""
+    base: str = "transformer"
+    """`transformer` (random weights), `static` (the run's word vectors), or an encoder. A
+    cross-encoder reads both texts and cannot be static."""
+    loss: Literal["l2", "ranking"] = "l2"
+    """The squared difference of score and label, as printed; or the divergence of the order of the
+    pairs of a batch, for labels whose differences are small."""
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
     calibration: Literal["none", "quantile"] = "quantile"
@@ -184,7 +165,6 @@ class SurrogateSettings(TrainingSettings):
     dimensions: Count = 256
     """transformer: size of the hidden states."""
     layers: Count = 4
-    max_tokens: Annotated[int, Field(ge=4)] = 128
     epochs: Count = 2
     batch: Count = 64
     """Pairs in a step."""
@@ -197,6 +177,9 @@ class PaperSettings(Section):
     """Sentences on each side of a position that make its context (the paper gives no number)."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of large products. `auto` is bfloat16 where the hardware multiplies it."""
+    direct: str | None = None
+    """A causal language model: folder, GGUF file or name. The similarity is then *direct contexts*,
+    another method than the paper's, which reads no corpus."""
     retrieve: RetrieveSettings = RetrieveSettings()
     coherence: CoherenceSettings = CoherenceSettings()
     generator: GeneratorSettings = GeneratorSettings()
@@ -207,24 +190,13 @@ class PaperSettings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        learned = self.generator.backend == "seq2seq"
-        if learned and not self.of_corpus:
-            raise ValueError(
-                f"contexts.selection {self.contexts.selection} asks a language model: set "
-                'generator.backend = "causal-lm", and generator.model'
-            )
-        if learned and self.fits.pmi and not self.generator.drop_neighbor:
+        if self.fits.pmi and not self.generator.drop_neighbor:
             raise ValueError(
                 "fits.pmi subtracts likelihoods without a neighbor, which training never saw where "
                 "generator.drop_neighbor is 0. Raise that (the default is 0.15), or set fits.pmi: "
                 "false"
             )
         return self
-
-    @property
-    def of_corpus(self) -> bool:
-        """Whether contexts are places of the corpus."""
-        return self.contexts.selection not in ("direct", "sampled")
 
     def number_format(self, where: "torch.device") -> "torch.dtype":
         """Return the number format of large products on a device."""

@@ -6,37 +6,44 @@ from typing import Any
 
 import numpy as np
 import torch
-from sentence_transformers import CrossEncoder
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from tokenizers.processors import TemplateProcessing
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.pretrained import PRETRAINED, build_pretrained
-from firth.encoders.words import WORDS, build_words
-from firth.evaluation.questions import QUESTIONS, build_questions, open_questions
 from firth.paper.harvest import HARVEST, ScoredPairs, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
+from firth.run.console import note
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.scorer.blend import BLEND, build_blend
 from firth.text.types import Floats, Ints, TextPair
-from firth.train.distill import Plan, train_student
-from firth.train.loop import build_together, first, in_parts
-from firth.train.objectives import ALL, HELD_OUT, Batches, Figures, rank_correlation
-from firth.train.settings import DistillSettings
-from firth.train.students import BiEncoder, on_device, open_student, write_transformer
-from firth.train.tokenizer import TOKENIZER
+from firth.train.loop import Batches, build_together, first, in_parts, write_tensors
+from firth.train.students import (
+    ALL,
+    HELD_OUT,
+    BiEncoder,
+    Figures,
+    Plan,
+    on_device,
+    rank_correlation,
+    train_student,
+)
+from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
-SURROGATE = Stage("paper/surrogate", 5, "torch", "firth paper build --to surrogate")
-_READS = {"static": (WORDS, BLEND), "transformer": (TOKENIZER,), "layers": (PRETRAINED,)}
+SURROGATE = Stage("paper/surrogate", 6, "torch", "firth paper build --to surrogate")
 _PATIENCE = 1_000
 """Evaluations without a gain after which training stops: the paper trains to the end."""
-_BATCH = 128
+_BATCH, _MAX_TOKENS, _HEAD = 128, 128, 32
 _COMPARED = 10_000
 """Training pairs whose similarities before training give labels their distribution, at most."""
+_TEMPERATURE = 0.1
+"""Of the differences of labels of deviation 1 that `ranking` compares."""
 _USE = """\
 from sentence_transformers import CrossEncoder
 
@@ -48,58 +55,60 @@ print(model.predict([("The judge praised the witness.", "The court thanked him."
 def train_surrogate(
     run: Run, settings: SurrogateSettings | None = None, stage: Stage = SURROGATE
 ) -> Outcome:
-    """Distil the harvest of a run into a Transformer by the squared difference (§3.4).
+    """Distil the harvest of a run into a Transformer, by the squared difference as printed (§3.4).
 
     The stage is a folder that sentence-transformers opens. Its report has the squared error on dev
-    and test, that of a constant, and the rank correlation with Origin, before and after. The start
-    is kept where no step agrees better with Origin on dev, or where the best one answers label-free
-    questions worse. A variant has another `stage`.
+    and test, that of a constant, and the rank correlation with Origin, before and after. The best
+    step agrees best with Origin on dev; a start that is the best step is no Surrogate, and the
+    manifest says so. A variant has another `stage`.
 
     Raises:
-        MissingStageError: The run has no harvest, or lacks what the base is made from.
+        MissingStageError: The run has no harvest.
         InputError: The base cannot be opened, or all scores are equal.
     """
     chosen = settings or run.wing("paper", PaperSettings).surrogate
     inputs = PaperSettings(surrogate=chosen).inputs("surrogate")
     run.manifest(HARVEST)
-    first(lambda: _prepare(run, chosen.base))
-    if chosen.base not in _READS:
+    scratched = chosen.base == "transformer"
+    if scratched:
+        first(lambda: build_tokenizer(run))
+    else:
         inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
+    plan = Plan(
+        base=chosen.base,
+        epochs=chosen.epochs,
+        batch=chosen.batch,
+        rate=chosen.learning_rate or (5e-4 if scratched else 2e-5),
+        micro_batches=chosen.micro_batches,
+        patience=_PATIENCE,
+    )
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        settings = DistillSettings(
-            **chosen.model_dump(exclude={"structure", "pairs", "calibration"}), patience=_PATIENCE
-        )
-        cross, plan = chosen.structure == "cross-encoder", Plan.of(settings)
         seed = derive_seed(seen.settings.seed, "surrogate", "distillation")
 
         def start() -> BiEncoder | PairEncoder:
-            folder = workspace / SCRATCH / "start"
-            opened = open_pair_encoder if cross else open_student
-            return opened(seen, settings, folder)
+            return start_of(seen, chosen, workspace / SCRATCH / "start")
 
         def objective(student: Any) -> PairLabels:
-            pairs = open_pairs(seen, chosen.pairs)
-            return PairLabels(
-                student, pairs, chosen.calibration, plan.batch, plan.micro_batches, seed
-            )
+            return PairLabels(student, open_pairs(seen, chosen.pairs), chosen, seed)
 
-        questions, use = open_questions(seen), _USE if cross else ""
-        return train_student(seen, workspace, plan, start, objective, questions, use)
+        cross = chosen.structure == "cross-encoder"
+        weights = derive_seed(seen.settings.seed, "surrogate", "weights")
+        summary = train_student(
+            workspace, plan, weights, start, objective, use=_USE if cross else ""
+        )
+        if summary["step"]:
+            return {**summary, "learned": True}
+        message = (
+            "The Surrogate is its start: no step agreed better with the teacher on dev. It lacks "
+            "more pairs, or a better teacher than its base"
+        )
+        note(f"Warning: {message}.")
+        return {**summary, "learned": False, "lacks": message}
 
-    reads = [HARVEST, QUESTIONS, *_READS.get(chosen.base, ())]
-    paths = ["seed", "encoder", *(["corpus", "scorer", "static"] if BLEND in reads else [])]
+    reads = [HARVEST, *([TOKENIZER] if scratched else [])]
     inputs |= {"corpus": Corpus.open(run).digest}
-    return build_together(run, stage, fill, reads=reads, settings=paths, inputs=inputs)
-
-
-def _prepare(run: Run, base: str) -> None:
-    """Build what the start of a Surrogate reads, and the questions that it must not lose on."""
-    build_questions(run)
-    if base == "static":
-        build_words(run)
-        build_pretrained(run)
-        build_blend(run)
+    return build_together(run, stage, fill, reads=reads, settings=["seed"], inputs=inputs)
 
 
 def open_pairs(run: Run, most: int | None) -> dict[str, ScoredPairs]:
@@ -109,13 +118,13 @@ def open_pairs(run: Run, most: int | None) -> dict[str, ScoredPairs]:
     """
     splits = {split: read_pairs(run.folder(HARVEST), split) for split in ("train", *HELD_OUT)}
     if most is not None:
-        whole, seed = splits["train"], derive_seed(run.settings.seed, "reproduce", "harvest")
-        order = np.random.default_rng(seed).permutation(len(whole.pairs))
-        splits["train"] = whole.some(np.sort(order[:most]))
+        train, seed = splits["train"], derive_seed(run.settings.seed, "reproduce", "harvest")
+        order = np.random.default_rng(seed).permutation(len(train.pairs))
+        splits["train"] = train.some(np.sort(order[:most]))
     return splits
 
 
-# --- Scores of pairs ----------------------------------------------------------------------------
+# --- Starts -------------------------------------------------------------------------------------
 
 
 class PairEncoder:
@@ -141,31 +150,71 @@ class PairEncoder:
         return scores.view(-1)
 
 
-def open_pair_encoder(run: Run, settings: DistillSettings, folder: Path) -> PairEncoder:
-    """Return a cross-encoder before training; `InputError` where the base is none."""
+def start_of(run: Run, settings: SurrogateSettings, folder: Path) -> BiEncoder | PairEncoder:
+    """Return a Surrogate before training; torch's seed decides random weights.
+
+    A Transformer of random weights is written into a folder. `InputError` names a base that cannot
+    be a cross-encoder.
+    """
     base = settings.base
-    if base == "static":
-        raise InputError(
-            "paper.surrogate.base is static, and word vectors make no cross-encoder; expected "
-            "transformer, or the name of an encoder"
-        )
     if base == "transformer":
         write_transformer(run, settings, folder)
         base = str(folder)
     place = PretrainedFiles.find(base)
-    if place.reads_pairs:
-        options = {"dtype": torch.float32, "use_safetensors": True}
-        model = CrossEncoder(str(place.folder), model_kwargs=options, local_files_only=True)
-        if model.num_labels == 1:
-            return PairEncoder(model)
-    raise InputError(
-        f"paper.surrogate.base: {base} is of kind {place.kind}; expected transformer, an encoder, "
-        "or a cross-encoder with one output"
+    if settings.structure == "cross-encoder":
+        if place.reads_pairs:
+            options = {"dtype": torch.float32, "use_safetensors": True}
+            model = CrossEncoder(str(place.folder), model_kwargs=options, local_files_only=True)
+            if model.num_labels == 1:
+                return PairEncoder(model)
+        raise InputError(
+            f"paper.surrogate.base: {settings.base} is of kind {place.kind}; expected transformer, "
+            "an encoder that is a Transformer, or a cross-encoder with one output"
+        )
+    if settings.base != "transformer":
+        return BiEncoder.open(base)
+    network: Any = Transformer(base, model_kwargs={"dtype": torch.float32})
+    modules = [network, Pooling(network.get_embedding_dimension())]
+    return BiEncoder(SentenceTransformer(modules=modules, device="cpu", local_files_only=True))
+
+
+def write_transformer(run: Run, settings: SurrogateSettings, folder: Path) -> None:
+    """Write a BERT with random weights and the run's tokenizer into a folder."""
+    width = settings.dimensions
+    tokenizer = open_tokenizer(run)
+    ends = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
+    tokenizer.post_processor = TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=ends
     )
+    network: Any = BertModel(
+        BertConfig(
+            vocab_size=tokenizer.get_vocab_size(),
+            hidden_size=width,
+            num_hidden_layers=settings.layers,
+            num_attention_heads=width // _HEAD if width % _HEAD == 0 else 1,
+            intermediate_size=4 * width,
+            max_position_embeddings=_MAX_TOKENS,
+            pad_token_id=tokenizer.token_to_id("<pad>"),
+        )
+    )
+    network.config.architectures = [type(network).__name__]
+    network.config.dtype = network.dtype
+    network.config.save_pretrained(folder)
+    write_tensors(folder / "model.safetensors", network.state_dict())
+    names = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer,
+        model_max_length=_MAX_TOKENS,
+        **{f"{name}_token": token for name, token in names.items()},
+    )
+    wrapped.save_pretrained(folder)
+
+
+# --- What is learned ----------------------------------------------------------------------------
 
 
 class PairLabels:
-    """The student's scores of pairs approach labels: the squared difference (Sun et al., §3.4).
+    """The student's scores of pairs approach labels, as `settings.loss` says (Sun et al., §3.4).
 
     `module` is trained, `batches` are numbers of pairs of each step, `sizes` the pairs of each
     split.
@@ -177,28 +226,28 @@ class PairLabels:
         self,
         student: BiEncoder | PairEncoder,
         splits: Mapping[str, ScoredPairs],
-        calibration: str,
-        batch: int,
-        micro_batches: int,
+        settings: SurrogateSettings,
         seed: int,
     ) -> None:
-        self._student, self._parts, self.module = student, micro_batches, student.module
-        self.seed = seed
+        self._student, self._parts, self.module = student, settings.micro_batches, student.module
+        self._loss, self.seed = settings.loss, seed
         self.sizes = {split: len(some.pairs) for split, some in splits.items()}
         self._splits, train = splits, splits["train"]
         compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
         start = student.similarities(train.some(compared.astype(np.int64)).pairs)
-        self._label = label_map(train.scores, calibration, start)
+        self._label = label_map(train.scores, settings.calibration, start)
         self._labels = self._label(train.scores)
         rows = np.arange(len(train.pairs))[:, None]
-        self.batches = Batches(rows, batch, derive_seed(seed, "order"))
+        self.batches = Batches.of(rows, settings.batch, derive_seed(seed, "order"))
 
     def loss(self, rows: Ints) -> Tensor:
         """Return the loss of a batch of pairs."""
         pairs = [self._splits["train"].pairs[row] for row in rows.tolist()]
         scores = in_parts(lambda some: self._student.scores(pairs[some]), len(pairs), self._parts)
-        labels = torch.from_numpy(self._labels[rows]).float()
-        return functional.mse_loss(scores.float(), labels.to(scores.device))
+        labels = torch.from_numpy(self._labels[rows]).float().to(scores.device)
+        if self._loss == "l2":
+            return functional.mse_loss(scores.float(), labels)
+        return ranking_loss(scores.float(), labels / max(float(self._labels.std()), 1e-12))
 
     def agreement(self) -> float | None:
         """Return the rank correlation with the teacher on dev."""
@@ -224,12 +273,22 @@ class PairLabels:
         return figures
 
 
+def ranking_loss(scores: Tensor, labels: Tensor) -> Tensor:
+    """Return how far the order of scores, (n,), is from that of labels of deviation 1, (n,).
+
+    Of each two pairs, the probability that the first is more similar is a sigmoid of the difference
+    (RankNet, Burges et al. 2005); the loss is the cross-entropy with that of the labels.
+    """
+    differences = [side[:, None] - side for side in (scores, labels)]
+    targets = torch.sigmoid(differences[1] / _TEMPERATURE)
+    return functional.binary_cross_entropy_with_logits(differences[0] / _TEMPERATURE, targets)
+
+
 def label_map(scores: Floats, calibration: str, start: Floats) -> Callable[[Floats], Floats]:
     """Return the map from raw scores to labels: monotonic, fitted on training scores alone.
 
     `quantile` is that similarity of the start below which is the same share: a student learns an
-    order, and not to raise all its cosines, which changes vectors of words that no pair has. `none`
-    is the score, clipped to [0, 1].
+    order, and not to raise all its cosines. `none` is the score itself, as printed.
 
     Args:
         scores: Of the training pairs, (n,).
@@ -245,7 +304,7 @@ def label_map(scores: Floats, calibration: str, start: Floats) -> Callable[[Floa
             "be learned from them"
         )
     if calibration == "none":
-        return lambda values: np.clip(values, 0.0, 1.0)
+        return lambda values: values
     if not np.isfinite(start).all() or not np.ptp(start):
         raise InputError(
             f"the start finds {len(start)} training pairs all equally similar, or not finite; "

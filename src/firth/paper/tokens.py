@@ -1,18 +1,16 @@
-"""Sentences as tokens, the three parts of a sentence in its context, and what generates them."""
+"""Sentences as tokens, and the three parts of a sentence in its context."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain, islice
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from tokenizers import Tokenizer
 
 from firth.corpus.corpus import Context
-from firth.run.files import mapped, open_mapped
-from firth.text.types import Ints, Singles
+from firth.text.types import Ints
 
 Tokens = tuple[int, ...]
 Given = tuple[int, Tokens]
@@ -44,6 +42,19 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def by_budget(lengths: Ints, budget: int) -> list[Ints]:
+    """Return rows in batches of similar length, the longest first, of `budget` padded tokens.
+
+    A row that is longer is a batch by itself. Of equal lengths the first row comes first.
+    """
+    order, batches, start = np.argsort(-lengths, kind="stable"), [], 0
+    while start < len(order):
+        end = start + max(1, budget // max(1, int(lengths[order[start]])))
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
 @dataclass(frozen=True)
 class TokenTable:
     """Sentences as runs of one flat array: sentence i is `tokens[bounds[i]:bounds[i + 1]]`."""
@@ -57,53 +68,30 @@ class TokenTable:
         bounds = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
         return cls(np.fromiter(chain.from_iterable(rows), np.int32), bounds)
 
-    @classmethod
-    def stored(
-        cls,
-        batches: Iterable[Sequence[str]],
-        encode: Callable[[Sequence[str]], Sequence[Sequence[int]]],
-        scratch: Path,
-    ) -> "TokenTable":
-        """Tokenize a corpus into files of a folder; files of an interrupted call are used again."""
-        scratch.mkdir(parents=True, exist_ok=True)
-        flat, ends = scratch / "tokens.i32", scratch / "bounds.npy"
-        if not ends.is_file():  # Written last.
-            counts = [np.zeros(1, np.int64)]
-            with flat.open("wb") as file:
-                for texts in batches:
-                    rows = encode(texts)
-                    counts.append(np.array([len(row) for row in rows], np.int64))
-                    np.fromiter(chain.from_iterable(rows), np.int32).tofile(file)
-            mapped(ends, lambda: np.cumsum(np.concatenate(counts)))
-        empty = flat.stat().st_size == 0
-        tokens = np.zeros(0, np.int32) if empty else np.memmap(flat, np.int32, mode="r")
-        return cls(tokens, open_mapped(ends))
-
     def __len__(self) -> int:
         return len(self.bounds) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """The tokens of each sentence, (n,)."""
+        return np.diff(self.bounds)
 
     def padded(self, sentences: Ints) -> tuple[Ints, Ints]:
         """Return tokens (n, longest), padded on the right with 0, and lengths (n,)."""
         starts = self.bounds[sentences]
         lengths = self.bounds[sentences + 1] - starts
-        places = np.arange(_rounded_up(int(lengths.max())))
+        places = np.arange(_rounded_up(lengths).max())
         real = places < lengths[:, None]
         tokens = np.zeros(real.shape, np.int64)
         tokens[real] = self.tokens[(starts[:, None] + places)[real]]
         return tokens, lengths
 
-    def batches(self, sentences: Ints, budget: int) -> Iterator[Ints]:
-        """Yield places in `sentences`, longest first, in batches of `budget` padded tokens."""
-        lengths = self.bounds[sentences + 1] - self.bounds[sentences]
-        order, start = np.argsort(-lengths, kind="stable"), 0
-        while start < len(order):
-            longest = _rounded_up(max(1, int(lengths[order[start]])))
-            end = start + max(1, budget // longest)
-            yield order[start:end]
-            start = end
+    def batches(self, sentences: Ints, budget: int) -> list[Ints]:
+        """Return places in `sentences`, longest first, in batches of `budget` padded tokens."""
+        return by_budget(_rounded_up(self.lengths[sentences]), budget)
 
 
-def _rounded_up(length: int) -> int:
+def _rounded_up(length: Ints) -> Ints:
     return -(-length // _STEP) * _STEP
 
 
@@ -125,21 +113,21 @@ def joined(part: Part) -> Tokens:
     return tuple(chain.from_iterable(tokens for _, tokens in part))
 
 
-class PartReader(ABC):
-    """Turns sentences into at most `max_tokens` tokens each, which depend on no other text."""
+class PartReader:
+    """Turns sentences into at most `max_tokens` tokens each, which depend on no other text.
 
-    def __init__(self, max_tokens: int) -> None:
-        self.max_tokens = max_tokens
+    `start` begins a part to generate, and `missing` takes the place of that part in what is given.
+    """
 
-    @abstractmethod
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of texts that are not empty."""
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._tokenizer, self.max_tokens = tokenizer, max_tokens
+        self.start, self.missing = (tokenizer.get_vocab()[token] for token in ("<s>", "<mask>"))
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return all tokens of each text; a blank text has none."""
         clean = [encodable(text.strip()) for text in texts]
-        encoded = iter(self._encode([text for text in clean if text]))
-        return [next(encoded) if text else [] for text in clean]
+        encoded = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
 
     def parts(self, role: Role, parts: Sequence[Sequence[str]]) -> list[Part]:
         """Return parts of one role, each of which is given as its sentences."""
@@ -158,24 +146,3 @@ class PartReader(ABC):
         return [
             (lefts[j], middle[i], rights[j]) for i, j in zip(s.tolist(), c.tolist(), strict=True)
         ]
-
-
-class Generator(ABC):
-    """A generative context model: the three conditional log-likelihoods of Eq. 3 (§3.2.2)."""
-
-    @abstractmethod
-    def likelihoods(
-        self,
-        sentences: Sequence[str],
-        contexts: Sequence[Context],
-        pairs: Pairs,
-        roles: Set[Role] = ALL_ROLES,
-        evidence: bool = True,
-    ) -> Singles:
-        """Return log p(part | the two others) of each (sentence, context), (3, n), rows by `Role`.
-
-        They are in nats a token. Each distinct sentence and context is given once, and `pairs`
-        (n, 2) holds indices of both. A result does not depend on the other pairs, beyond rounding.
-        A part without tokens is 0, and so are `roles` that are not named. Without evidence it is a
-        baseline: log p(s), and each side given the other side alone.
-        """

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,15 @@ from torch.nn.functional import softplus
 
 from firth.corpus.corpus import Corpus, Part
 from firth.encoders.transformer import device
+from firth.evaluation.bootstrap import Estimate
 from firth.paper.coherence import (
-    BATCH_TOKENS,
     COHERENCE,
     VECTORS,
-    WEIGHTS,
     CoherenceModel,
     SentenceEncoder,
     Shape,
     context_vectors,
     encode,
-    load_model,
     neighbors,
     save_model,
     seeded,
@@ -34,12 +31,22 @@ from firth.paper.settings import PaperSettings
 from firth.paper.tokens import TokenTable
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
-from firth.run.files import create_mapped, mapped, open_mapped, read_json, write_json
+from firth.run.files import create_mapped, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.types import Floats, Ints
-from firth.train.loop import Best, Schedule, agreed, build_together, first, in_parts, rank, train
+from firth.train.loop import (
+    Batches,
+    Best,
+    Schedule,
+    build_together,
+    in_parts,
+    mean_of,
+    rank,
+    train,
+    verdict,
+)
 from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 HISTORY, FIGURES = "history.json", "figures.json"
@@ -47,22 +54,21 @@ ADDITIVE = (
     "paper.coherence.interaction is additive, Eq. 1 as printed. It orders contexts alike for every "
     "sentence, and its accuracy stays at chance. bilinear does not have this limit."
 )
-BLOCK = 16_384
-"""Sentences that are encoded between two marks to resume at."""
-_WARMUP, _PER_DOCUMENT = 0.1, 8
+_BLOCK = 16_384
+"""Sentences that are encoded together."""
+_WARMUP, _PER_DOCUMENT = 0.1, 32
 """Share of the steps in which the rate rises; positions of one document in a batch."""
-_REPORTS, _PATIENCE = 20, 8
-"""Entries of the history, at most, and those without a better loss after which training stops."""
+_REPORTS, _PATIENCE, _CHECKPOINT_STEPS = 20, 8, 200
+"""Entries of the history, at most, and those without a better figure that end the training."""
 _TESTED = 2_000
-"""Held-out positions, at most, on which accuracy is measured."""
+"""Held-out positions, at most, that choose the step; and as many that measure it."""
 _OF_SOURCE = 50
 """Fewest tested positions of a source whose figures are listed separately."""
-_FIT = "held_out_fit"
-"""Name of the figure by which the best step is chosen: minus the loss of held-out positions."""
 
-_KINDS = ("same_document", "random")
-"""Names of the two kinds of negatives, as `negatives` returns them."""
-
+SAME, RANDOM = "same_document", "random"
+"""The two kinds of negatives, in the order of `negatives`."""
+CHOOSES = f"ranked_{SAME}"
+"""The figure by which the best step is chosen: what coherence is for."""
 Mask = npt.NDArray[np.bool_]
 Encode = Callable[[Ints], Tensor]
 """Sentence numbers (n,) to vectors (n, size)."""
@@ -72,8 +78,9 @@ Tokens = Callable[[Sequence[str]], list[list[int]]]
 def train_coherence(run: Run) -> Outcome:
     """Learn p(y=1 | c_<, s, c_>) on the corpus of a run, as its settings `paper.coherence` say.
 
-    Training stops at the best held-out loss. The summary holds the step of the best weights, their
-    figures of `Tested`. A corpus with too few sentences is an `InputError`.
+    The best step ranks most true sentences above others of their document, on half of the held-out
+    documents. The other half measures it: the summary holds the figures of `Tested`, and whether
+    the model `learned`. A corpus with too few sentences is an `InputError`.
     """
     settings = run.wing("paper", PaperSettings)
     inputs = settings.inputs("window", "precision", "coherence") | corpus_inputs(run)
@@ -97,125 +104,97 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     def tokens(texts: Sequence[str]) -> list[list[int]]:
         return token_rows(texts, tokenizer, config.max_tokens)
 
-    table = shared_table(corpus, tokens, scratch)
-    if agreed(not (workspace / WEIGHTS).is_file()):
-        shape = Shape(
-            vocabulary=tokenizer.get_vocab_size(),
-            hidden=config.hidden,
-            interaction=config.interaction,
-            max_tokens=config.max_tokens,
-            window=settings.window,
-        )
-        if config.interaction == "additive":
-            note(ADDITIVE)
-        seed, where = derive_seed(run.settings.seed, "coherence"), device()
-        with seeded(derive_seed(seed, "weights")):
-            model = CoherenceModel(shape, config.dropout).to(where)
-        positions = Positions(
-            shared(scratch / "positions.npy", corpus.positions),
-            corpus.document_bounds,
-            shape.window,
-        )
-        check_positions(positions)
-        source = BatchSource(
-            positions, config.batch, _PER_DOCUMENT, derive_seed(seed, "batches"), agreed(scratch)
-        )
-        first(lambda: source(0))
-        steps = max(1, round(config.passes * source.steps_of_a_pass))
-        schedule = Schedule(
-            steps=steps,
-            rate=config.learning_rate,
-            warmup=int(steps * _WARMUP),
-            checkpoint_steps=config.checkpoint_steps,
-            seed=derive_seed(seed, "steps"),
-            report_steps=-(-steps // _REPORTS),
-            bfloat16=settings.number_format(where) is torch.bfloat16,
-            micro_batches=config.micro_batches,
-        )
+    table = TokenTable.of([row for texts in corpus.batches() for row in tokens(texts)])
+    shape = Shape(
+        vocabulary=tokenizer.get_vocab_size(),
+        hidden=config.hidden,
+        interaction=config.interaction,
+        max_tokens=config.max_tokens,
+        window=settings.window,
+    )
+    if config.interaction == "additive":
+        note(ADDITIVE)
+    seed, where = derive_seed(run.settings.seed, "coherence"), device()
+    with seeded(derive_seed(seed, "weights")):
+        model = CoherenceModel(shape, config.dropout).to(where)
+    positions = Positions(corpus.positions(), corpus.document_bounds, shape.window)
+    check_positions(positions)
+    source = batches_of(positions, config.batch, derive_seed(seed, "batches"))
+    steps = max(1, round(config.passes * source.epoch_steps))
+    schedule = Schedule(
+        steps=steps,
+        rate=config.learning_rate,
+        warmup=int(steps * _WARMUP),
+        checkpoint_steps=_CHECKPOINT_STEPS,
+        seed=derive_seed(seed, "steps"),
+        report_steps=-(-steps // _REPORTS),
+        bfloat16=settings.number_format(where) is torch.bfloat16,
+        micro_batches=config.micro_batches,
+    )
 
-        def read(sentences: Ints) -> Tensor:
-            def some(part: slice) -> Tensor:
-                return encode(model.encoder, table, sentences[part])
+    def vectors(sentences: Ints) -> Tensor:
+        def some(part: slice) -> Tensor:
+            return encode(model.encoder, table, sentences[part])
 
-            return in_parts(some, len(sentences), config.micro_batches)
+        return in_parts(some, len(sentences), config.micro_batches)
 
-        tested = Tested.of(Corpus.open(run, "held-out"), tokens, shape.window, seed)
-        model.eval()
-        latest: dict[str, float] = {}
+    chooses, measures = Tested.halves(Corpus.open(run, "held-out"), tokens, shape.window, seed)
+    model.eval()
+    before = chooses.ranks(model, seed)[SAME]
+    # The interval of a model that knows nothing: a figure within it is luck.
+    luck = 0.0 if before.low is None else (float(before.high or 0) - before.low) / 200
+    latest: dict[str, float] = {}
 
-        def fit() -> float | None:
-            latest.update(tested.figures(model))
-            return -tested.loss(model) if latest else None
+    def fit() -> float | None:
+        latest.update(chooses.figures(model))
+        return latest.get(CHOOSES)
 
-        def look(step: int) -> dict[str, float]:
-            fitted = best.look(step)
-            return latest | fitted
-
-        best = Best(model, fit, scratch, _FIT)
-
-        history = train(
-            model,
-            source,
-            lambda batch: batch_loss(model, read, batch, corpus.document_bounds),
-            schedule,
-            scratch,
-            "Training coherence",
-            look,
-            lambda past: best.start is not None and best.stalled(past, _PATIENCE),
-        )
-        chosen = steps
-        if best.start is not None:
-            best.restore()
-            chosen = best.step
-        figures = {"step": chosen, "steps": steps, "passes": chosen / source.steps_of_a_pass}
-        figures |= {"loss": history[-1]["loss"], **tested.figures(model)}
-        write_json(workspace / FIGURES, {**figures, "sources": tested.by_source(model)})
-        write_json(workspace / HISTORY, history)
-        if not rank():
-            save_model(workspace, model, shape)
+    best = Best(model, fit, scratch, CHOOSES, 0.5 + luck)
+    history = train(
+        model,
+        lambda step: positions[source(step)],
+        lambda batch: batch_loss(model, vectors, batch, corpus.document_bounds),
+        schedule,
+        scratch,
+        "Training coherence",
+        lambda step: best.look(step) | latest,
+        lambda past: best.start is not None and best.stalled(past, _PATIENCE, schedule.warmup),
+    )
+    chosen = steps
+    if best.start is not None:
+        best.restore()
+        chosen = best.step
     if rank():
         return {}
-    model, _ = load_model(workspace)
-    encode_corpus(model.to(device()).encoder, table, workspace / VECTORS, scratch)
-    figures = read_json(workspace / FIGURES)
-    return {"sentences": len(corpus), "positions": len(corpus.positions()), **figures}
+    ranked = measures.ranks(model, seed)
+    figures: dict[str, Any] = {
+        "step": chosen,
+        "steps": steps,
+        "passes": chosen / source.epoch_steps,
+    }
+    figures |= {"loss": history[-1]["loss"], **measures.figures(model)}
+    figures |= {f"{CHOOSES}_interval": ranked[SAME].interval}
+    figures |= verdict(
+        "Coherence", chosen, ranked[SAME], 50,
+        "longer documents, or more of them (see ranked_same_document)",
+    )  # fmt: skip
+    write_json(workspace / FIGURES, {**figures, "sources": measures.by_source(model)})
+    write_json(workspace / HISTORY, history)
+    save_model(workspace, model, shape)
+    encode_corpus(model.encoder, table, workspace / VECTORS)
+    return {"sentences": len(corpus), "positions": len(positions), **figures}
 
 
-def shared_table(corpus: Corpus, encode: Tokens, scratch: Path) -> TokenTable:
-    """Tokenize a corpus into files of a folder; all processes map those of the first one."""
-    scratch = agreed(scratch)
-    first(lambda: TokenTable.stored(corpus.batches(), encode, scratch))
-    return TokenTable.stored((), encode, scratch)
-
-
-def shared(path: Path, make: Callable[[], Ints]) -> Ints:
-    """Return an array that process 0 makes and all map; its file is kept for interrupted calls."""
-    path = agreed(path)
-    first(lambda: mapped(path, make))
-    return open_mapped(path)
-
-
-def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path, scratch: Path) -> None:
-    """Write the vectors of all sentences to `path`, float16 .npy of shape (n, 2 · hidden).
-
-    An interrupted call continues with the block that it was in.
-    """
-    mark, size = scratch / "encoded.json", 2 * encoder.rightward.hidden_size
-    where = encoder.tokens.weight.device
-    start = read_json(mark) if mark.is_file() and path.is_file() else 0
-    shape = (len(table), size)
-    vectors: Any = np.load(path, "r+") if start else create_mapped(path, np.float16, shape)
-    bar = Progress(len(table), "Encoding sentences")
-    with bar, torch.inference_mode():
-        bar.advance(start)
-        for begin in range(start, len(table), BLOCK):
-            block = np.arange(begin, min(begin + BLOCK, len(table)))
-            for batch in table.batches(block, BATCH_TOKENS):
-                padded = (torch.from_numpy(p).to(where) for p in table.padded(block[batch]))
-                vectors[block[batch]] = encoder(*padded).half().cpu().numpy()
-            vectors.flush()
-            write_json(mark, int(block[-1]) + 1)
+def encode_corpus(encoder: SentenceEncoder, table: TokenTable, path: Path) -> None:
+    """Write the vectors of all sentences to `path`, float16 .npy of shape (n, 2 · hidden)."""
+    size = 2 * encoder.rightward.hidden_size
+    vectors: Any = create_mapped(path, np.float16, (len(table), size))
+    with Progress(len(table), "Encoding sentences") as bar, torch.inference_mode():
+        for begin in range(0, len(table), _BLOCK):
+            block = np.arange(begin, min(begin + _BLOCK, len(table)))
+            vectors[block] = encode(encoder, table, block).half().cpu().numpy()
             bar.advance(len(block))
+    vectors.flush()
 
 
 @dataclass(frozen=True)
@@ -255,45 +234,21 @@ def check_positions(positions: Positions) -> None:
     )
 
 
-class BatchSource:
-    """Returns the batch of each training step, a function of seed and step alone.
+def batches_of(positions: Positions, size: int, seed: int) -> Batches:
+    """Return batches of about `size` positions: groups of 32 of one document, or of few.
 
-    A batch holds groups of `group` positions from one document each. A pass deals all positions;
-    its order is a file of `scratch`, which processes share.
+    An epoch deals each position once; other groups straddle two documents in each.
     """
+    n, documents = len(positions), positions.documents
+    group = min(_PER_DOCUMENT, n)
+    groups = min(-(-size // group), n // group)
 
-    def __init__(
-        self, positions: Positions, size: int, group: int, seed: int, scratch: Path
-    ) -> None:
-        self._positions, self._seed, self.scratch = positions, seed, scratch
-        self._dealt = lru_cache(maxsize=2)(self._deal)
-        self._group = min(group, len(positions))
-        self._groups = -(-size // self._group)
+    def deal(rng: np.random.Generator) -> Ints:
+        shuffled = np.roll(np.lexsort((rng.random(n), documents)), int(rng.integers(n)))
+        dealt = rng.permutation(shuffled[: n // group * group].reshape(-1, group))
+        return dealt[: len(dealt) // groups * groups].reshape(-1, groups * group)
 
-    @property
-    def steps_of_a_pass(self) -> float:
-        """How many batches all positions make."""
-        return len(self._positions) // self._group / self._groups
-
-    def __call__(self, step: int) -> Positions:
-        """Return the batch of a step, counted from 0."""
-        per_pass = len(self._positions) // self._group
-        numbers = step * self._groups + np.arange(self._groups)
-        rows = [self._dealt(int(number // per_pass))[number % per_pass] for number in numbers]
-        return self._positions[np.concatenate(rows)]
-
-    def _deal(self, number: int) -> Ints:
-        """Return the groups of one pass, (groups, group); the few left over wait for the next."""
-
-        def dealt() -> Ints:
-            n = len(self._positions)
-            rng = np.random.default_rng(derive_seed(self._seed, "pass", number))
-            shuffled = np.lexsort((rng.random(n), self._positions.documents))
-            # A random start, so that other groups straddle two documents in each pass.
-            shuffled = np.roll(shuffled, int(rng.integers(n)))[: n // self._group * self._group]
-            return rng.permutation(shuffled.reshape(-1, self._group))
-
-        return mapped(self.scratch / f"pass-{number}.npy", dealt)
+    return Batches(deal, seed)
 
 
 def negatives(batch: Positions) -> tuple[Mask, Mask]:
@@ -329,26 +284,16 @@ def batch_loss(
     """
     logits = batch_logits(model, encode, batch, document_bounds)
     with torch.autocast(logits.device.type, enabled=False):
-        return loss_of_logits(logits, batch, model.query.interaction is not None)
-
-
-def loss_of_logits(logits: Tensor, batch: Positions, ordered: bool) -> Tensor:
-    """Return the loss of `batch_loss` from the logits of a batch, (n, n), with its softmax or not.
-
-    `ordered` says whether sentence and context interact.
-    """
-    where = logits.device
-    positive = softplus(-logits.diagonal()).mean()
-    kinds = [torch.from_numpy(kind).to(where) for kind in negatives(batch)]
-    some = [kind for kind in kinds if kind.any()]
-    if not some:
-        return positive / 2
-    wrong = softplus(logits)
-    loss = (positive + torch.stack([wrong[kind].mean() for kind in some]).mean()) / 2
-    if ordered:
-        tried = kinds[0] | kinds[1] | torch.eye(len(logits), dtype=torch.bool, device=where)
-        ranked = logits.masked_fill(~tried, float("-inf"))
-        loss = loss + (ranked.logsumexp(0) - logits.diagonal()).mean()
+        positive = softplus(-logits.diagonal()).mean()
+        kinds = [torch.from_numpy(kind).to(logits.device) for kind in negatives(batch)]
+        wrong = [softplus(logits)[kind].mean() for kind in kinds if kind.any()]
+        if not wrong:
+            return positive / 2
+        loss: Tensor = (positive + torch.stack(wrong).mean()) / 2
+        if model.query.interaction is not None:
+            itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
+            ranked = logits.masked_fill(~(kinds[0] | kinds[1] | itself), float("-inf"))
+            loss = loss + (ranked.logsumexp(0) - logits.diagonal()).mean()
     return loss
 
 
@@ -356,23 +301,35 @@ def loss_of_logits(logits: Tensor, batch: Positions, ordered: bool) -> Tensor:
 class Tested:
     """Held-out positions by which a model is measured; centers of the others are the negatives.
 
-    `table` has the tokens of their sentences and neighbors, whose numbers in `corpus` are `read`.
+    `table` has the tokens of their sentences and neighbors, whose numbers in `corpus` are `rows`.
     """
 
     corpus: Corpus
     positions: Positions
     table: TokenTable
-    read: Ints
+    rows: Ints
 
     @classmethod
-    def of(cls, corpus: Corpus, tokens: Tokens, window: int, seed: int) -> "Tested":
-        """Draw at most `_TESTED` positions of held-out documents."""
+    def halves(
+        cls, corpus: Corpus, tokens: Tokens, window: int, seed: int
+    ) -> tuple["Tested", "Tested"]:
+        """Return positions of every second held-out document, and of the others.
+
+        Each has at most `_TESTED`. A single document is in both.
+        """
         every = Positions(corpus.positions(), corpus.document_bounds, window)
-        order = np.random.default_rng(derive_seed(seed, "held out")).permutation(len(every))
-        positions = every[np.sort(order[:_TESTED])]
-        around = neighbors(positions.sentences, corpus.document_bounds, window)
-        read = np.unique(np.concatenate((positions.sentences, around[around >= 0])))
-        return cls(corpus, positions, TokenTable.of(tokens(corpus.texts(read))), read)
+        side = every.documents % 2
+        halves = [every[side == number] for number in (0, 1)]
+        if not all(map(len, halves)):
+            halves = [every, every]
+        rng, tested = np.random.default_rng(derive_seed(seed, "held out")), []
+        for half in halves:
+            positions = half[np.sort(rng.permutation(len(half))[:_TESTED])]
+            around = neighbors(positions.sentences, corpus.document_bounds, window)
+            rows = np.unique(np.concatenate((positions.sentences, around[around >= 0])))
+            table = TokenTable.of(tokens(corpus.texts(rows)))
+            tested.append(cls(corpus, positions, table, rows))
+        return tested[0], tested[1]
 
     def figures(self, model: CoherenceModel) -> dict[str, float]:
         """Return accuracies in [0, 1] at p = 1/2, shares ranked below, and the loss in nats.
@@ -386,12 +343,12 @@ class Tested:
             return {}
         logits = self._logits(model)
         positive, figures, losses = logits.diagonal(), dict[str, float](), []
-        for name, kind in zip(_KINDS, negatives(self.positions), strict=True):
+        for name, kind in zip((SAME, RANDOM), negatives(self.positions), strict=True):
             if kind.any():
                 wrong = logits[torch.from_numpy(kind)]
                 right = (positive > 0).float().mean() + (wrong <= 0).float().mean()
                 figures[f"accuracy_{name}"] = right.item() / 2
-                figures[f"ranked_{name}"] = float(np.nanmean(_ranked(logits.numpy(), kind)))
+                figures[f"ranked_{name}"] = float(np.nanmean(ranked_below(logits.numpy(), kind)))
                 losses.append((softplus(-positive).mean() + softplus(wrong).mean()).item() / 2)
         if not losses:
             return {}
@@ -399,10 +356,15 @@ class Tested:
         mean = sum(accuracies) / len(accuracies)
         return {"accuracy": mean, **figures, "held_out_loss": sum(losses) / len(losses)}
 
-    def loss(self, model: CoherenceModel) -> float:
-        """Return the loss of training (`batch_loss`) over all positions at once, in nats."""
-        ordered = model.query.interaction is not None
-        return float(loss_of_logits(self._logits(model), self.positions, ordered))
+    def ranks(self, model: CoherenceModel, seed: int) -> dict[str, Estimate]:
+        """Return the share ranked below, with intervals over documents, for each kind."""
+        documents = self.positions.documents
+        logits = self._logits(model).numpy() if len(documents) else np.zeros((0, 0))
+        kinds = zip((SAME, RANDOM), negatives(self.positions), strict=True)
+        return {
+            name: mean_of(ranked_below(logits, kind), documents, derive_seed(seed, name))
+            for name, kind in kinds
+        }
 
     def by_source(self, model: CoherenceModel) -> dict[str, dict[str, float]]:
         """Return file → positions, and the share ranked below among negatives of the document.
@@ -411,27 +373,27 @@ class Tested:
         """
         if not len(self.positions):
             return {}
-        ranked = _ranked(self._logits(model).numpy(), negatives(self.positions)[0])
-        documents, found = self.positions.documents, dict[str, dict[str, float]]()
+        ranked = ranked_below(self._logits(model).numpy(), negatives(self.positions)[0])
+        documents, shares = self.positions.documents, dict[str, dict[str, float]]()
         sources = self.corpus.source_numbers()[documents]
         for number in np.unique(sources).tolist():
-            known = (sources == number) & ~np.isnan(ranked)
-            if known.sum() >= _OF_SOURCE:
-                name = self.corpus.document(int(documents[known.argmax()])).source
-                share = float(ranked[known].mean())
-                found[name] = {"positions": int(known.sum()), "ranked_same_document": share}
-        return found
+            defined = (sources == number) & ~np.isnan(ranked)
+            if defined.sum() >= _OF_SOURCE:
+                name = self.corpus.document(int(documents[defined.argmax()])).source
+                share = float(ranked[defined].mean())
+                shares[name] = {"positions": int(defined.sum()), CHOOSES: share}
+        return shares
 
     def _logits(self, model: CoherenceModel) -> Tensor:
         def encoded(sentences: Ints) -> Tensor:
-            return encode(model.encoder, self.table, np.searchsorted(self.read, sentences))
+            return encode(model.encoder, self.table, np.searchsorted(self.rows, sentences))
 
         with torch.inference_mode():
             bounds = self.corpus.document_bounds
             return batch_logits(model, encoded, self.positions, bounds).cpu()
 
 
-def _ranked(logits: npt.NDArray[np.floating], kind: Mask) -> Floats:
+def ranked_below(logits: npt.NDArray[np.floating], kind: Mask) -> Floats:
     """Return the share of each context's negatives of a kind that rank below its center, (n,).
 
     Equal ones count half; a context without such a negative has NaN.

@@ -56,8 +56,8 @@ def pairs(
 ) -> None:
     """Choose pairs of sentences for annotation, by overlap of words.
 
-    Settings: measure, min_overlap, max_overlap, length_difference, partner, labels, min_words,
-    max_words, buckets, bucket_ratio, bins, max_uses, seed.
+    Settings: measure, min_overlap, max_overlap, partner, labels, min_words, max_words,
+    bucket_ratio, seed.
     """
     from firth.ratings.pairs import PairSettings, sample_pairs
     from firth.ratings.sentences import fingerprint_source

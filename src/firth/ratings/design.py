@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from firth.ratings.records import SMALLEST, Tuple, write_table
-from firth.run.console import Progress
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
 from firth.text.types import Ints
@@ -145,75 +144,57 @@ def _cut_permutations(items: int, size: int, count: int, rng: random.Random) -> 
     return rows[:count]
 
 
-class _Table:
-    """Rows of items, and what is wrong with them.
+def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[list[int]]:
+    """Swap items between rows as long as that separates pairs that met often.
 
     The cost is the sum over all pairs of the squared number of meetings, which is least where all
     pairs meet equally often, and `_REPEAT` for each row that repeats another one.
     """
-
-    def __init__(self, rows: list[list[int]]) -> None:
-        self.rows, self.cost = rows, 0
-        self.met, self.keys = Counter[tuple[int, int]](), Counter[tuple[int, ...]]()
-        for row in rows:
-            self._count(row, 1)
-
-    def _count(self, row: list[int], sign: int) -> None:
-        """Count a row in (1) or out (-1)."""
-        key = tuple(sorted(row))
-        self.keys[key] += sign
-        self.cost += sign * _REPEAT * (self.keys[key] > (sign > 0))
-        for pair in combinations(key, 2):
-            self.cost += 2 * sign * self.met[pair] + 1
-            self.met[pair] += sign
-
-    def is_suspect(self, row: int, cap: int) -> bool:
-        """Return whether a row repeats another one, or holds a pair that meets too often."""
-        key = tuple(sorted(self.rows[row]))
-        return self.keys[key] > 1 or any(self.met[pair] > cap for pair in combinations(key, 2))
-
-    def swap(self, row: int, place: int, other: int, target: int) -> bool:
-        """Swap two items unless the cost rises; return whether it fell."""
-        left, right = self.rows[row], self.rows[other]
-        if row == other or right[target] in left or left[place] in right:
-            return False
-        before = self.cost
-        while True:  # The second turn swaps them back.
-            self._count(left, -1)
-            self._count(right, -1)
-            left[place], right[target] = right[target], left[place]
-            self._count(left, 1)
-            self._count(right, 1)
-            if self.cost <= before:
-                return self.cost < before
-
-
-def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[list[int]]:
-    """Swap items between rows as long as that separates pairs that met often."""
-    table, size, pairs = _Table(rows), len(rows[0]), math.comb(items, 2)
+    met = Counter(pair for row in rows for pair in combinations(sorted(row), 2))
+    keys = Counter(tuple(sorted(row)) for row in rows)
+    size, pairs = len(rows[0]), math.comb(items, 2)
     often, rest = divmod(len(rows) * math.comb(size, 2), pairs)
-    least = rest * (often + 1) ** 2 + (pairs - rest) * often**2
     cap, patience = often + (rest > 0), 2_000 + _IN_VAIN * size * len(rows)
+
+    def cost(both: Sequence[list[int]], sign: int) -> int:
+        """Count two rows in (1) or out (-1), and return how much that costs."""
+        change = 0
+        for row in both:
+            key = tuple(sorted(row))
+            keys[key] += sign
+            change += sign * _REPEAT * (keys[key] > (sign > 0))
+            for pair in combinations(key, 2):
+                change += 2 * sign * met[pair] + 1
+                met[pair] += sign
+        return change
+
+    def is_suspect(row: list[int]) -> bool:
+        key = tuple(sorted(row))
+        return keys[key] > 1 or any(met[pair] > cap for pair in combinations(key, 2))
+
     tried = last_gain = 0
-    with Progress(None, "Separating pairs of items") as bar:
-        while table.cost > least and tried < min(_PROPOSALS, last_gain + patience):
-            before = table.cost
-            suspects = [n for n in range(len(rows)) if table.is_suspect(n, cap)]
-            chosen = suspects or [*range(len(rows))]
-            rng.shuffle(chosen)
-            for row in chosen:
-                if suspects and not table.is_suspect(row, cap):  # One swap repairs two rows.
+    while tried < min(_PROPOSALS, last_gain + patience):
+        suspects = [row for row in rows if is_suspect(row)]
+        if not suspects:
+            break
+        for left in rng.sample(suspects, len(suspects)):
+            for _ in range(_TRIES):
+                tried += 1
+                right = rows[rng.randrange(len(rows))]
+                here, there = rng.randrange(size), rng.randrange(size)
+                if left is right or left[here] in right or right[there] in left:
                     continue
-                for _ in range(_TRIES):
-                    tried += 1
-                    place, other = rng.randrange(size), rng.randrange(len(rows))
-                    if table.swap(row, place, other, rng.randrange(size)):
-                        last_gain = tried
-                        break
-                if tried >= min(_PROPOSALS, last_gain + patience):
+                change = cost((left, right), -1)
+                left[here], right[there] = right[there], left[here]
+                change += cost((left, right), 1)
+                if change > 0:  # Back again.
+                    cost((left, right), -1)
+                    left[here], right[there] = right[there], left[here]
+                    cost((left, right), 1)
+                elif change < 0:
+                    last_gain = tried
                     break
-            bar.advance(status=f"{before - table.cost:,} separated")
-    if max(table.keys.values()) > 1:
+    if max(keys.values()) > 1:
         raise InputError(
             f"{len(rows):,} different tuples of {items} items could not be made. Add items, or "
             "lower --factor"

@@ -25,6 +25,11 @@ from firth.run.errors import InputError
 from firth.run.settings import Count, Fraction, Section, derive_seed
 from firth.text.types import Floats, Ints
 
+_BUCKETS, _BINS = 50, 5
+"""Percentile buckets of overlap, and bins of scores of equal width (Appendix A)."""
+_LENGTH_DIFFERENCE, _USES = 0.25, 1
+"""Largest difference in length of `overlap`, as a share of the longer sentence; pairs that a
+sentence may be in."""
 _TRIES = 200
 """Random pairs that are drawn for each pair that is wanted, at most."""
 _CANDIDATES = 20
@@ -61,8 +66,6 @@ class PairSettings(Section):
     """Least overlap of the strategy `overlap`."""
     max_overlap: Fraction = 0.75
     """Overlaps of the strategy `overlap` are below this."""
-    length_difference: Fraction = 0.25
-    """Largest difference in length of the strategy `overlap`, as a share of the longer sentence."""
     partner: Literal["uniform", "first"] = "uniform"
     """Second sentence of the strategy `overlap`: any that fits, or the first one, as printed."""
     labels: str = ""
@@ -72,14 +75,8 @@ class PairSettings(Section):
     """Fewest words of a sentence."""
     max_words: Count = 25
     """Most words of a sentence."""
-    buckets: Annotated[int, Field(ge=2)] = 50
-    """Number of percentile buckets of overlap."""
     bucket_ratio: Annotated[float, Field(ge=1)] = 1.0
     """How many times as many pairs the last bucket gives as the first; growth is exponential."""
-    bins: Count = 5
-    """Number of bins of scores, of equal width."""
-    max_uses: Count = 1
-    """Number of pairs that a sentence may be in."""
     seed: Annotated[int, Field(ge=0)] = 13
     """Decides every random choice."""
 
@@ -174,10 +171,10 @@ def sample_pairs(
     scores = sentences.numbers("score", source) if is_scored else np.full(len(pool), np.nan)
     bucket, weights = np.zeros(len(pool), np.int64), np.ones(1)
     if is_scored:
-        bucket, weights = bin_of(scores, settings.bins), np.ones(settings.bins)
+        bucket, weights = bin_of(scores, _BINS), np.ones(_BINS)
     elif strategy is Strategy.BUCKETS:
-        bucket = bucket_of(overlap, settings.buckets)
-        weights = settings.bucket_ratio ** (np.arange(settings.buckets) / (settings.buckets - 1))
+        bucket = bucket_of(overlap, _BUCKETS)
+        weights = settings.bucket_ratio ** (np.arange(_BUCKETS) / (_BUCKETS - 1))
     chosen = np.arange(len(pool))
     if strategy not in (Strategy.RANDOM, Strategy.OVERLAP):  # These are chosen as they are drawn.
         chosen = draw.chosen(pool, bucket, weights)
@@ -262,7 +259,7 @@ class _Draw:
             for first in self._rng.permutation(len(self._bags)).tolist():
                 if len(pairs) >= wanted:
                     break
-                if not is_pool and self._uses[first] >= settings.max_uses:
+                if not is_pool and self._uses[first] >= _USES:
                     continue
                 overlap = self._bags.overlaps_with_all(first)
                 fits = (overlap > 0) & (self._groups == self._groups[first])
@@ -271,8 +268,8 @@ class _Draw:
                     fits &= (overlap >= settings.min_overlap) & (overlap < settings.max_overlap)
                     longer = np.maximum(lengths, lengths[first])
                     difference = np.abs(lengths - lengths[first])
-                    fits &= difference <= settings.length_difference * longer + 1e-9
-                    fits &= self._uses < settings.max_uses
+                    fits &= difference <= _LENGTH_DIFFERENCE * longer + 1e-9
+                    fits &= self._uses < _USES
                 partners, before = np.flatnonzero(fits), len(pairs)
                 band = np.searchsorted(edges, overlap[partners], side="right") * is_pool
                 for number in np.unique(band):
@@ -309,7 +306,7 @@ class _Draw:
     def _use(self, first: int, second: int) -> bool:
         """Count a use of both sentences; return False where one has no use left."""
         pair = [first, second]
-        is_free = bool((self._uses[pair] < self._settings.max_uses).all())
+        is_free = bool((self._uses[pair] < _USES).all())
         self._uses[pair] += is_free
         return is_free
 

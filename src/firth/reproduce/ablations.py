@@ -295,11 +295,8 @@ def structures(request: Request) -> Findings:
     """Measure a Siamese Surrogate and a cross-encoder that learned from the same pairs (5.6)."""
     rated, cells, results = Rated.of(request), [], {}
     figures = published("sun", "structures")
-    base = request.run.wing("paper", PaperSettings).surrogate.base
-    if base == "static":  # Word vectors make no cross-encoder.
-        base = "transformer"
     for row, structure in (("Siamese", "siamese"), ("cross-encoder", "cross-encoder")):
-        variant, name = {"structure": structure, "base": base}, f"structure/{structure}"
+        variant, name = {"structure": structure}, f"structure/{structure}"
         results[row], agreement = _surrogate(request, rated, variant, name)
         cells.append(Cell(row, STSB, rated.spearman(results[row]), figures[row]))
         cells.append(Cell(row, "with Origin", agreement))
@@ -332,12 +329,12 @@ def _surrogate(
 
 def _notes(request: Request, contexts: int) -> list[str]:
     paper = request.run.wing("paper", PaperSettings)
-    values = ", ".join(f"{value:g}" for value in paper.fits.weights.model_dump().values())
+    weights = paper.fits.weights.model_dump().values()
+    values = ", ".join("1 if learned" if value is None else f"{value:g}" for value in weights)
     kind = "mutual information" if paper.fits.pmi else "likelihoods"
     return [
         f"Eq. 4 as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values} "
-        f"of terms of equal deviation, {kind} by {paper.generator.backend}. The paper's corpus has "
-        "100 billion tokens."
+        f"of terms of equal deviation, {kind}. The paper's corpus has 100 billion tokens."
     ]
 
 

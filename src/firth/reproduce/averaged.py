@@ -11,73 +11,32 @@ import numpy as np
 
 from firth.run.errors import InputError, MissingExtraError, require
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
-from firth.text.stems import Idf
 from firth.text.types import CosineScorer, Encode, Floats, Singles
 from firth.text.words import stems_of
 
 LookUp = Callable[[str], Singles | None]
 """Returns the vector of a word, or None where the word has none."""
 _WORD = re.compile(r"\w+")
-_SIF = 1e-3
 _WORDS, _VECTORS = "words.json", "vectors.safetensors"
 
 
-def averaged(
-    look_up: LookUp, dimensions: int, pool: str, weigh: Callable[[str], float] | None = None
-) -> Encode:
+def averaged(look_up: LookUp, dimensions: int, pool: str) -> Encode:
     r"""Return a function from n texts to averages of word vectors, (n, d).
 
     A text without known words has the zero vector. Words are runs of `\w`. The pool `max` takes the
-    largest value in each dimension; in a mean the vector of a word is multiplied by its weight.
+    largest value in each dimension, `mean` the mean.
     """
 
     def encode(texts: Sequence[str]) -> Floats:
         vectors = np.zeros((len(texts), dimensions))
         for row, text in zip(vectors, texts, strict=True):
-            found = ((word, look_up(word)) for word in _WORD.findall(text))
-            if known := [(word, vector) for word, vector in found if vector is not None]:
-                stack = np.array([vector for _, vector in known], np.float64)
-                if weigh is not None:
-                    stack *= np.array([weigh(word) for word, _ in known])[:, None]
+            looked_up = map(look_up, _WORD.findall(text))
+            if of_words := [vector for vector in looked_up if vector is not None]:
+                stack = np.array(of_words, np.float64)
                 row += stack.max(axis=0) if pool == "max" else stack.mean(axis=0)
         return vectors
 
     return encode
-
-
-def without_common(encode: Encode, sentences: Sequence[str]) -> Encode:
-    """Return an encoding less its projection on the first direction of sentences (SIF).
-
-    Arora et al. (2017) take that direction from the texts that are compared. Sentences of a corpus
-    let no pair decide another's score.
-    """
-    common = np.linalg.svd(encode(sentences), full_matrices=False)[2][0]
-
-    def encode_rest(texts: Sequence[str]) -> Floats:
-        vectors = encode(texts)
-        return np.asarray(vectors - np.outer(vectors @ common, common))
-
-    return encode_rest
-
-
-def sif_weights(idf: Idf) -> Callable[[str], float]:
-    """Return a / (a + p(w)) with a = 1e-3 (Arora et al. 2017); p is a share of all sentence stems.
-
-    A word that the corpus lacks weighs 1.
-    """
-    total = max(1, sum(idf.frequencies.values()))
-
-    def weigh(word: str) -> float:
-        terms = idf.terms(word)
-        share = max((idf.frequencies.get(term, 0) for term in terms), default=0) / total
-        return _SIF / (_SIF + share)
-
-    return weigh
-
-
-def idf_weights(idf: Idf) -> Callable[[str], float]:
-    """Return the idf of a word: that of its rarest stem."""
-    return lambda word: max(map(idf.weight, idf.terms(word)), default=0.0)
 
 
 def read_vectors(path: str | Path) -> tuple[LookUp, int]:
@@ -165,8 +124,8 @@ class WordBag:
         sums = np.zeros((len(texts), self.vectors.shape[1]))
         for row, text in zip(sums, texts, strict=True):
             numbers = map(self.numbers.get, stems_of(text, self.stemmer))
-            known = [number for number in numbers if number is not None]
-            row += self.vectors[known].sum(axis=0, dtype=np.float64)
+            rows = [number for number in numbers if number is not None]
+            row += self.vectors[rows].sum(axis=0, dtype=np.float64)
         return sums
 
     def scorer(self) -> CosineScorer:

@@ -6,7 +6,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,51 +14,23 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import WordSentences, read_sentences
-from firth.encoders.encoder import PretrainedEncoder, UnitEncoder
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.kinds import open_encoder
-from firth.encoders.pretrained import open_run_encoder, sample_sentences
-from firth.encoders.words import BagEncoder
-from firth.evaluation.baselines import idf_of_run
-from firth.reproduce.averaged import (
-    WordBag,
-    averaged,
-    glove,
-    idf_weights,
-    read_vectors,
-    sif_weights,
-    without_common,
-)
-from firth.reproduce.related import (
-    Bm25Pairs,
-    GreedyMatches,
-    states_of_stems,
-    states_of_tokens,
-    whitened,
-)
-from firth.reproduce.settings import (
-    BagSettings,
-    NeighborSettings,
-    ReproduceSettings,
-    VectorSettings,
-)
+from firth.reproduce.averaged import WordBag, averaged, glove, read_vectors
+from firth.reproduce.settings import Recipe, ReproduceSettings
 from firth.run.console import Progress
 from firth.run.errors import InputError, require
 from firth.run.files import fingerprint_value
 from firth.run.run import Run
-from firth.run.settings import derive_seed
+from firth.run.settings import WordSettings, derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.stems import tf_idf
 from firth.text.types import CosineScorer, PairScorer, Singles
 from firth.text.words import stemmer_of
 
-Learn = Callable[[WordSentences, str, Any, int, Path], tuple[Singles, list[float]]]
-"""Learns word vectors from sentences, by name, settings, seed and a folder for checkpoints; returns
+Learn = Callable[[WordSentences, str, Recipe, int, Path], tuple[Singles, list[float]]]
+"""Learns word vectors from sentences, by name, recipe, seed and a folder for checkpoints; returns
 them, (V, d), and the mean loss of each epoch, where it is known."""
 PREFIX = "baseline:"
 HUB = {"bert": "bert-base-uncased", "roberta": "roberta-base"}
-_WHITENED = 10_000
-"""Sentences of the corpus that a whitening is learned from."""
 _NAME = re.compile(r"(?P<name>[a-z0-9-]+)(?:=(?P<source>[^+]+))?(?:\+(?P<pool>[a-z-]+))?")
 
 
@@ -93,14 +65,14 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
     parts = _NAME.fullmatch(name)
     if parts is None or parts["name"] not in BASELINES:
         return None
-    known = BASELINES[parts["name"]]
+    baseline = BASELINES[parts["name"]]
     named = Named(PREFIX + name, parts["name"], parts["source"] or "", parts["pool"] or "", run)
-    if named.pool and named.pool not in known.pools:
-        takes = ", ".join(f"+{pool}" for pool in known.pools) or "no option"
+    if named.pool and named.pool not in baseline.pools:
+        takes = ", ".join(f"+{pool}" for pool in baseline.pools) or "no option"
         raise InputError(f"{named.title}: no option +{named.pool}. It takes {takes}")
-    if named.source and not known.has_source:
+    if named.source and not baseline.has_source:
         raise InputError(f"{named.title}: write {PREFIX}{named.name} without a source")
-    return known.open(named)
+    return baseline.open(named)
 
 
 def _glove(named: Named) -> PairScorer:
@@ -110,16 +82,7 @@ def _glove(named: Named) -> PairScorer:
 def _vectors(named: Named) -> PairScorer:
     if not named.source:
         raise InputError(f"{named.title}: it reads a file: {PREFIX}vectors=FILE")
-    if named.pool not in ("idf", "sif"):
-        return CosineScorer(
-            named.title, averaged(*read_vectors(named.source), named.pool or "mean")
-        )
-    idf = idf_of_run(named.run)
-    weigh = idf_weights(idf) if named.pool == "idf" else sif_weights(idf)
-    encode = averaged(*read_vectors(named.source), "mean", weigh)
-    if named.pool == "sif":
-        encode = without_common(encode, sample_sentences(named.run, _WHITENED))
-    return CosineScorer(named.title, encode)
+    return CosineScorer(named.title, averaged(*read_vectors(named.source), named.pool or "mean"))
 
 
 def _masked(named: Named) -> PairScorer:
@@ -140,34 +103,6 @@ def _trained(named: Named) -> PairScorer:
     return WordBag.load(named.run.folder(stage_of(named.name))).scorer()
 
 
-def _bm25(named: Named) -> PairScorer:
-    mean_words = float(Corpus.open(named.run).word_counts.mean())
-    return Bm25Pairs(named.title, idf_of_run(named.run), mean_words)
-
-
-def _whitening(named: Named) -> PairScorer:
-    encoder = _encoder(named)
-    encode = encoder.raw if isinstance(encoder, PretrainedEncoder) else encoder.encode
-    return CosineScorer(named.title, whitened(encode, sample_sentences(named.run, _WHITENED)))
-
-
-def _bertscore(named: Named) -> PairScorer:
-    encoder = _encoder(named)
-    if isinstance(encoder, BagEncoder):
-        return GreedyMatches(named.title, states_of_stems(encoder.space))
-    if isinstance(encoder, PretrainedEncoder) and encoder.token_states is not None:
-        return GreedyMatches(named.title, states_of_tokens(encoder.token_states))
-    raise InputError(
-        f"{named.title}: {encoder.name} has no vectors of tokens. Name a Transformer: "
-        f"{PREFIX}{named.name}=MODEL"
-    )
-
-
-def _encoder(named: Named) -> UnitEncoder:
-    """Return the encoder that is named, else that of the run, whose word vectors may be one."""
-    return open_encoder(named.source) if named.source else open_run_encoder(named.run, "none")
-
-
 # --- Training ----------------------------------------------------------------------------------
 
 
@@ -177,53 +112,53 @@ def stage_of(name: str) -> Stage:
 
 
 def build_baseline(
-    run: Run, name: str, settings: VectorSettings | None = None, stage: Stage | None = None
+    run: Run, name: str, recipe: Recipe | None = None, stage: Stage | None = None
 ) -> Outcome:
     """Train a baseline on a run's corpus, or reuse it where nothing has changed.
 
-    Settings are by default those of the run, in `reproduce`. Another stage keeps a variant. The
-    words are those of the corpus, or their stems where `stemmed` says so.
+    The recipe is by default that of its paper, with the run's `reproduce.baselines`. Another stage
+    keeps a variant. The words are those of the corpus, or their stems where `stemmed` says so.
     """
-    known = BASELINES.get(name)
-    if known is None or known.learn is None:
+    baseline = BASELINES.get(name)
+    if baseline is None or baseline.learn is None:
         trained = ", ".join(name for name, baseline in BASELINES.items() if baseline.learn)
         raise InputError(f"{name}: no baseline that is trained. Expected one of {trained}")
-    chosen: Any = settings or run.wing("reproduce", ReproduceSettings).of(name)
-    learn, title = known.learn, f"{name} ({chosen.dimensions}-d)"
-    if isinstance(chosen, NeighborSettings):
+    chosen = recipe or run.wing("reproduce", ReproduceSettings).baselines.recipe(name)
+    learn, title = baseline.learn, f"{name} ({chosen.dimensions}-d)"
+    if chosen.batch:
         title = f"{name} (k={chosen.window}, m={chosen.negatives}, {chosen.dimensions}-d)"
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         stemmer = stemmer_of(Corpus.open(seen).language) if chosen.stemmed else "none"
-        sentences = read_sentences(seen, chosen, workspace / SCRATCH, stemmer)
+        rarity = WordSettings(min_count=chosen.min_count, vocabulary=chosen.vocabulary)
+        sentences = read_sentences(seen, rarity, workspace / SCRATCH, stemmer)
         seed = derive_seed(seen.settings.seed, "baseline", name)
         vectors, losses = learn(sentences, name, chosen, seed, workspace / SCRATCH)
         WordBag(title, sentences.vocabulary, vectors, stemmer).save(workspace)
-        shown = {"losses": [round(loss, 6) for loss in losses]} if losses else {}
-        return sentences.summary | shown
+        of_epochs = {"losses": [round(loss, 6) for loss in losses]} if losses else {}
+        return sentences.summary | of_epochs
 
-    print_of_settings = fingerprint_value(chosen.model_dump(mode="json"))
-    inputs = {"corpus": Corpus.open(run).digest, "reproduce": print_of_settings}
+    inputs = {"corpus": Corpus.open(run).digest, "reproduce": fingerprint_value(asdict(chosen))}
     return run.build(stage or stage_of(name), fill, settings=["seed"], inputs=inputs)
 
 
 def _learn_vectors(
-    sentences: WordSentences, name: str, settings: VectorSettings, seed: int, scratch: Path
+    sentences: WordSentences, name: str, recipe: Recipe, seed: int, scratch: Path
 ) -> tuple[Singles, list[float]]:
     """Learn skip-gram or CBOW by gensim, with its usual rates and one thread."""
     models = require("gensim.models", "reproduce", f"The baseline {name}")
     model = models.Word2Vec(
         sg=int(name == "skip-gram"),
-        vector_size=settings.dimensions,
-        window=settings.window,
-        negative=settings.negatives,
+        vector_size=recipe.dimensions,
+        window=recipe.window,
+        negative=recipe.negatives,
         min_count=1,
         workers=1,
         seed=seed % 2**32,
     )
     counts = zip(sentences.vocabulary, sentences.counts.tolist(), strict=True)
     model.build_vocab_from_freq(dict(counts))
-    bar = Progress(settings.epochs, f"Baseline {name}")
+    bar = Progress(recipe.epochs, f"Baseline {name}")
 
     class Again:
         """Sentences that gensim reads once in each epoch."""
@@ -237,36 +172,18 @@ def _learn_vectors(
             Again(),
             total_examples=len(sentences),
             total_words=len(sentences.pieces),
-            epochs=settings.epochs,
+            epochs=recipe.epochs,
         )
     return np.stack([model.wv[word] for word in sentences.vocabulary]), []
 
 
-def _learn_lsi(
-    sentences: WordSentences, name: str, settings: BagSettings, seed: int, scratch: Path
-) -> tuple[Singles, list[float]]:
-    """Learn latent semantic indexing (Deerwester et al. 1990): an SVD of tf-idf of sentences."""
-    decomposition = require("sklearn.decomposition", "reproduce", f"The baseline {name}")
-    from scipy.sparse import csr_matrix
-
-    n, words = len(sentences), len(sentences.vocabulary)
-    cells = np.ones(len(sentences.pieces), np.float32), sentences.pieces, sentences.bounds
-    counts = csr_matrix(cells, (n, words), copy=True)
-    counts.sum_duplicates()
-    idf = np.log((1 + n) / (1 + np.bincount(counts.indices, minlength=words)))
-    size = min(settings.dimensions, words, n)
-    svd = decomposition.TruncatedSVD(size, random_state=seed % 2**32)
-    svd.fit(tf_idf(counts, idf))
-    return (idf[:, None] * svd.components_.T).astype(np.float32), []
-
-
 def _learn_from_neighbors(
-    sentences: WordSentences, name: str, settings: NeighborSettings, seed: int, scratch: Path
+    sentences: WordSentences, name: str, recipe: Recipe, seed: int, scratch: Path
 ) -> tuple[Singles, list[float]]:
     require("torch", "reproduce", f"The baseline {name}")
     from firth.reproduce.neighbors import learn
 
-    return learn(sentences, name, settings, seed, scratch)
+    return learn(sentences, name, recipe, seed, scratch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,9 +215,9 @@ BASELINES: Mapping[str, Baseline] = {
         summary="averaged GloVe vectors (6B, 50-d)", open=_glove, pools=("mean", "max")
     ),
     "vectors": Baseline(
-        summary="averaged vectors of =FILE (word2vec, GloVe, fastText as text); +idf@RUN, +sif@RUN",
+        summary="averaged vectors of =FILE (word2vec, GloVe, fastText as text)",
         open=_vectors,
-        pools=("mean", "max", "idf", "sif"),
+        pools=("mean", "max"),
         has_source=True,
     ),
     "bert": Baseline(
@@ -315,23 +232,9 @@ BASELINES: Mapping[str, Baseline] = {
         pools=_POOLS,
         has_source=True,
     ),
-    "bm25": Baseline(summary="BM25 of stems, mean of both directions", open=_bm25, has_run=True),
-    "lsi": _bag("latent semantic indexing: SVD of tf-idf", _learn_lsi),
-    "whitening": Baseline(
-        summary="whitened vectors of the run's encoder; =MODEL names another",
-        open=_whitening,
-        has_run=True,
-        has_source=True,
-    ),
-    "bertscore": Baseline(
-        summary="greedy matches of the run's words; =MODEL takes its tokens",
-        open=_bertscore,
-        has_run=True,
-        has_source=True,
-    ),
     "skip-gram": _bag("mean of skip-gram word vectors", _learn_vectors),
     "cbow": _bag("mean of CBOW word vectors", _learn_vectors),
     "siamese-cbow": _bag("Siamese CBOW (Kenter et al. 2016)", _learn_from_neighbors),
     "cbos": _bag("CBOS (Yuan & Zhang)", _learn_from_neighbors),
 }
-"""Baselines by name; the section of settings of a trained one is `reproduce.NAME`, with `_`."""
+"""Baselines by name."""

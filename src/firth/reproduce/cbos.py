@@ -1,7 +1,9 @@
 """Tables of Yuan & Zhang (CBOS): five systems that learn from neighboring sentences."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from firth.evaluation.sets import EvaluationSet
 from firth.reproduce.averaged import WordBag
 from firth.reproduce.baselines import build_baseline, stage_of
 from firth.reproduce.result import Cell, Findings, Request, figure, loaded, published
-from firth.reproduce.settings import NeighborSettings, ReproduceSettings
+from firth.reproduce.settings import ReproduceSettings
 from firth.run.stage import Stage
 
 SYSTEMS = ("skip-gram", "cbow", "skip-thought", "siamese-cbow", "cbos")
@@ -75,15 +77,15 @@ def sweep_m(request: Request) -> Findings:
     return _sweep(request, "negatives", {"window": 1})
 
 
-def _sweep(request: Request, field: str, fixed: Mapping[str, int]) -> Findings:
+def _sweep(request: Request, field: str, fixed: Mapping[str, Any]) -> Findings:
     run, letter = request.run, request.table[-1]
-    given_settings = run.wing("reproduce", ReproduceSettings).cbos.model_dump()
+    recipe = run.wing("reproduce", ReproduceSettings).baselines.recipe("cbos")
     data, notes = loaded(request, ["sts14"])
     cells = []
     for value in request.sizes(_VALUES, 100):
-        settings = NeighborSettings(**{**given_settings, **fixed, field: value})
+        varied = replace(recipe, **{**fixed, field: value})
         stage = Stage(f"reproduce/{request.table}/{value}", 1, "", "firth reproduce table")
-        build_baseline(run, "cbos", settings, stage)
+        build_baseline(run, "cbos", varied, stage)
         columns = _by_subset(run.folder(stage), data)
         for key, both in columns.items():
             cells.append(

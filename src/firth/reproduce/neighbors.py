@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from firth.corpus.numbered import WordSentences
-from firth.reproduce.settings import NeighborSettings
+from firth.reproduce.settings import Recipe
 from firth.run.console import Progress
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import read_arrays, write_arrays
@@ -63,18 +63,16 @@ def centers_of(documents: Ints) -> Ints:
     return np.flatnonzero(np.append(alike, False) | np.insert(alike, 0, False))
 
 
-def batches(
-    documents: Ints, settings: NeighborSettings, seed: int, epoch: int
-) -> Iterator[tuple[Ints, Ints]]:
+def batches(documents: Ints, recipe: Recipe, seed: int, epoch: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield centers and negatives of each step of an epoch, which seed and epoch decide.
 
     Centers have a random order. Each has m sentences drawn uniformly from all.
     """
     rng = np.random.default_rng(derive_seed(seed, epoch))
     centers = rng.permutation(centers_of(documents))
-    for first in range(0, len(centers), settings.batch):
-        chosen = centers[first : first + settings.batch]
-        yield chosen, rng.integers(len(documents), size=(len(chosen), settings.negatives))
+    for first in range(0, len(centers), recipe.batch):
+        chosen = centers[first : first + recipe.batch]
+        yield chosen, rng.integers(len(documents), size=(len(chosen), recipe.negatives))
 
 
 def compose(documents: Ints, centers: Ints, negatives: Ints, k: int, *, siamese: bool) -> Batch:
@@ -148,7 +146,7 @@ def step(
 
 
 def learn(
-    sentences: WordSentences, name: str, settings: NeighborSettings, seed: int, scratch: Path
+    sentences: WordSentences, name: str, recipe: Recipe, seed: int, scratch: Path
 ) -> tuple[Singles, list[float]]:
     """Learn word vectors; continue after the last finished epoch in `scratch`.
 
@@ -160,24 +158,24 @@ def learn(
     if not per_epoch:
         raise InputError(f"every document of the corpus has one sentence; {name} learns from two")
     rng = np.random.default_rng(derive_seed(seed, "vectors"))
-    shape = len(sentences.vocabulary), settings.dimensions
+    shape = len(sentences.vocabulary), recipe.dimensions
     vectors, losses = rng.standard_normal(shape, np.float32) * _SPREAD, list[float]()
     squares = np.zeros(shape[0], np.float32)
     checkpoint = scratch / "checkpoint.safetensors"
     with suppress(InputError, DamagedError):  # Without a whole checkpoint all is learned again.
         arrays, _ = read_arrays(checkpoint)
         vectors, squares, losses = arrays["vectors"], arrays["squares"], arrays["losses"].tolist()
-    total, seen = settings.epochs * per_epoch, len(losses) * per_epoch
+    total, seen = recipe.epochs * per_epoch, len(losses) * per_epoch
     bar = Progress(total, f"Baseline {name}")
     with bar:
         bar.advance(seen)
-        for epoch in range(len(losses), settings.epochs):
+        for epoch in range(len(losses), recipe.epochs):
             loss = 0.0
-            steps = batches(sentences.documents, settings, derive_seed(seed, "order"), epoch)
+            steps = batches(sentences.documents, recipe, derive_seed(seed, "order"), epoch)
             for centers, negatives in steps:
-                near = settings.window
+                near = recipe.window
                 batch = compose(sentences.documents, centers, negatives, near, siamese=cosine)
-                rate = settings.learning_rate * max(1e-4, 1 - seen / total)
+                rate = recipe.rate * max(1e-4, 1 - seen / total)
                 loss += step(vectors, squares, sentences, batch, rate, cosine=cosine)
                 seen += len(centers)
                 bar.advance(len(centers))

@@ -105,10 +105,8 @@ def table5(request: Request) -> Findings:
     models: dict[str, str | PairScorer] = {"Lexical overlap (Dice)": "baseline:dice"}
     models |= {f"GloVe ({pool}, 6B 50d)": f"baseline:glove+{pool}" for pool in ("mean", "max")}
     if file := request.settings.vectors:
-        weighted = ("mean", "max", "idf", "sif") if run is not None else ("mean", "max")
-        at = f"@{run.path}" if run is not None else ""
-        for pool in weighted:
-            models[f"{Path(file).name} ({pool})"] = f"baseline:vectors={file}+{pool}{at}"
+        for pool in ("mean", "max"):
+            models[f"{Path(file).name} ({pool})"] = f"baseline:vectors={file}+{pool}"
     for title, name in _HUB.items():
         models |= {f"{title} ({p})": f"baseline:{name}+{p}" for p in ("mean", "max", "cls")}
     if run is not None:

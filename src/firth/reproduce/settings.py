@@ -3,54 +3,61 @@
 The ablations and sweeps of the papers change a value here or in the section `paper`.
 """
 
-from firth.run.settings import Count, Names, Positive, Section
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from firth.run.settings import Count, Names, Section
 
 
-class BagSettings(Section):
-    """Latent semantic indexing (Deerwester et al. 1990): word vectors whose sum is a sentence."""
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a baseline learns word vectors from sentences, as its paper has it.
 
-    stemmed: bool = True
-    """Whether words are reduced to their stems."""
+    `rate` is that of Adagrad at the start, which falls linearly to 0.
+    """
+
+    stemmed: bool
+    epochs: int
+    window: int
+    """Words on each side that are predicted; k, the neighbors on each side, of CBOS."""
+    negatives: int
+    """Random words for each word; m, the random sentences for each sentence, of CBOS."""
+    batch: int = 0
+    """Sentences whose gradients are summed in a step."""
+    rate: float = 0.1
+    dimensions: int = 100
+    min_count: int = 5
+    vocabulary: int = 100_000
+
+
+_WORD2VEC = Recipe(stemmed=False, epochs=5, window=5, negatives=5)
+RECIPES: Mapping[str, Recipe] = {
+    "skip-gram": _WORD2VEC,
+    "cbow": _WORD2VEC,
+    "siamese-cbow": Recipe(stemmed=False, epochs=5, window=1, negatives=2, batch=100),
+    "cbos": Recipe(stemmed=True, epochs=10, window=1, negatives=2, batch=10),
+}
+"""Mikolov et al. 2013 (gensim's defaults), Kenter et al. 2016, and Yuan & Zhang."""
+
+
+class BaselineSettings(Section):
+    """What the trained baselines have in common."""
+
+    dimensions: Count = 100
+    epochs: Count | None = None
+    """Passes over the sentences. By default those of each paper."""
     min_count: Count = 5
     """Rarer words are dropped."""
-    vocabulary: Count = 100_000
-    """Most frequent words that are kept."""
-    dimensions: Count = 300
 
-
-class VectorSettings(BagSettings):
-    """Word vectors by skip-gram and CBOW (Mikolov et al. 2013)."""
-
-    stemmed: bool = False
-    dimensions: Count = 100
-    epochs: Count = 5
-    window: Count = 5
-    """Words on each side that are predicted."""
-    negatives: Count = 5
-    """Random words for each word."""
-
-
-class NeighborSettings(VectorSettings):
-    """Word vectors whose sums separate neighboring sentences from random ones."""
-
-    stemmed: bool = True
-    epochs: Count = 10
-    window: Count = 1
-    """k, neighbors on each side (the papers: 1)."""
-    negatives: Count = 2
-    """m, sentences drawn from the corpus for each sentence (the papers: 2)."""
-    batch: Count = 10
-    """Sentences whose gradients are summed in a step (CBOS: 10)."""
-    learning_rate: Positive = 0.1
-    """Rate of Adagrad at the start; it falls linearly to 0."""
-
-
-class SiameseCbowSettings(NeighborSettings):
-    """Siamese CBOW: a sentence predicts its neighbors, by cosine."""
-
-    stemmed: bool = False
-    epochs: Count = 5
-    batch: Count = 100
+    def recipe(self, baseline: str) -> Recipe:
+        """Return the recipe of a trained baseline, such as `cbos`, with these settings."""
+        recipe = RECIPES[baseline]
+        return replace(
+            recipe,
+            dimensions=self.dimensions,
+            epochs=self.epochs or recipe.epochs,
+            min_count=self.min_count,
+        )
 
 
 class TableSettings(Section):
@@ -79,14 +86,5 @@ class TableSettings(Section):
 class ReproduceSettings(Section):
     """All settings of the wing. `tables` is no input of a trained baseline."""
 
-    lsi: BagSettings = BagSettings()
-    skip_gram: VectorSettings = VectorSettings()
-    cbow: VectorSettings = VectorSettings()
-    cbos: NeighborSettings = NeighborSettings()
-    siamese_cbow: SiameseCbowSettings = SiameseCbowSettings()
+    baselines: BaselineSettings = BaselineSettings()
     tables: TableSettings = TableSettings()
-
-    def of(self, baseline: str) -> BagSettings:
-        """Return the settings of a trained baseline, such as `skip-gram`."""
-        section: BagSettings = getattr(self, baseline.replace("-", "_"))
-        return section

@@ -21,11 +21,6 @@ from firth.text.types import Floats, PairScorer
 
 ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
-_LEARNED = {
-    "tf-idf": "tfidf", "BM25": "bm25", "LSI": "lsi", "whitening": "whitening",
-    "BERTScore": "bertscore",
-}  # fmt: skip
-"""Baselines that read the run's corpus: row → name."""
 _PAPER_BASE = "roberta-base"
 _MEAN = "mean"
 _FEWEST = 8
@@ -43,7 +38,7 @@ def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairSc
     run = request.given
     if run is None:
         return rows
-    rows |= {row: f"baseline:{name}@{run.path}" for row, name in _LEARNED.items()}
+    rows["tf-idf"] = f"baseline:tfidf@{run.path}"
     rows[SCORER] = str(run.path)
     if run.has(STATIC):
         rows[OWN_ENCODER] = str(run.folder(STATIC))

@@ -108,8 +108,6 @@ class EncoderSettings(Section):
     """What is done to each dimension. By default label-free comparison chooses."""
     normalization_sentences: Annotated[int, Field(ge=2)] = 1_000
     """Sentences of the corpus that give each dimension's mean and deviation."""
-    prompt: str = 'This sentence : "{}" means in one word:"'
-    """What a language model reads; `{}` is the sentence (Jiang et al. 2023)."""
     max_tokens: Count = 256
     """Tokens of a sentence that are read."""
 

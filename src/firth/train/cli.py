@@ -1,4 +1,4 @@
-"""Commands that train encoders: `train adapt`, `train distill`, `train finetune` [torch]."""
+"""Commands that train encoders: `train distill`, `train finetune` [torch]."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,50 +8,29 @@ import typer
 from firth.cli.options import AsJson, Changes, Force, OutFolder, Quiet, RunFolder, run_folder, show
 from firth.run.errors import require
 
-app = typer.Typer(help="Adapt, distill and fine-tune encoders (extra torch).", no_args_is_help=True)
+app = typer.Typer(help="Distil and fine-tune encoders (extra torch).", no_args_is_help=True)
 _TRAINING = "Training"
 
 
 @app.command()
-def adapt(
-    encoder: Annotated[str, typer.Argument(help="Folder or hub name of an encoder.")],
-    out: OutFolder,
-    run: RunFolder = None,
-    changes: Changes = None,
-    force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Adapt an encoder to a run's documents; a change that does harm is rejected."""
-    require("torch", "torch", _TRAINING)
-    from firth.run.run import opened_with
-    from firth.train.adapt import adapt as run_adaptation
-
-    opened = opened_with(run_folder(run), None, changes or [])
-    result = run_adaptation(opened, encoder, out, force=force)
-    show(result.as_dict(), as_json, result.text())
-
-
-@app.command()
 def distill(
+    teacher: Annotated[str, typer.Argument(help="Folder or name of the encoder that teaches.")],
     run: RunFolder = None,
     base: Annotated[
-        str | None, typer.Option(help="static, transformer, layers, or an encoder that learns.")
-    ] = None,
-    teacher: Annotated[
-        str | None, typer.Option(help="Run or encoder to learn from. Default: the run.")
+        str | None,
+        typer.Option(help="The encoder that learns. By default the static one of the run."),
     ] = None,
     changes: Changes = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train an encoder that learns the similarities of a teacher."""
+    """Train an encoder that learns the similarities of a slower one; harm is rejected."""
     require("torch", "torch", _TRAINING)
     from firth.run.run import opened_with
     from firth.train.distill import distill as run_distillation
 
     opened = opened_with(run_folder(run), None, changes or [])
-    result = run_distillation(opened, base=base, teacher=teacher)
+    result = run_distillation(opened, teacher, base=base)
     show(result.as_dict(), as_json, result.text())
 
 

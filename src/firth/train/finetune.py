@@ -485,8 +485,10 @@ def lines_of(report: Mapping[str, Any]) -> list[str]:
         f"{learned['rate']:g}, seed {recipe['seed']}. Step {learned['step']:,} of "
         f"{learned['steps']:,} was kept, the best of dev.",
     ]
+    if not learned["step"]:
+        lines.append("Warning: the start was kept, because no step was better on dev.")
     if DEV not in report["data"]:
-        lines[-1] = lines[-1].replace("the best of dev", "the last, because there is no dev")
+        lines[1] = lines[1].replace("the best of dev", "the last, because there is no dev")
     if report["test"]:
         named = {f"test {metric}": figure for metric, figure in report["test"].items()}
         lines.append(table(figure_rows(named)))

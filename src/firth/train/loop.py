@@ -15,14 +15,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
@@ -30,12 +31,14 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from firth.encoders.transformer import device
+from firth.evaluation.bootstrap import Estimate, Sample, estimate
 from firth.run.console import Progress, note, set_quiet
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
+from firth.text.types import Floats, Ints
 
 Batch = TypeVar("Batch")
 T = TypeVar("T")
@@ -268,13 +271,18 @@ class Best:
 
     They lie in a file in `scratch`, so that a training that resumes knows them. `figure` says how
     good the model is now, None where that is undefined; `start` is the figure of the start, and
-    `step` the step of the best weights.
+    `step` the step of the best weights. A figure above `chance` shows that the model learns.
     """
 
     def __init__(
-        self, model: nn.Module, figure: Callable[[], float | None], scratch: Path, name: str
+        self,
+        model: nn.Module,
+        figure: Callable[[], float | None],
+        scratch: Path,
+        name: str,
+        chance: float = -math.inf,
     ) -> None:
-        self._model, self._figure, self._name = model, figure, name
+        self._model, self._figure, self._name, self._chance = model, figure, name, chance
         self._file = scratch / "best.safetensors"
         self.step, self._value = 0, -math.inf
         if self._file.is_file():
@@ -303,11 +311,85 @@ class Best:
         """Give the model its best weights."""
         self._model.load_state_dict(load_file(self._file))
 
-    def stalled(self, history: History, patience: int) -> bool:
-        """Return whether the last `patience` entries were no better than those before them."""
-        figures = [self.start, *(entry.get(self._name) for entry in history)]
-        known = [-math.inf if value is None else value for value in figures]
-        return len(known) - 1 - known.index(max(known)) >= patience
+    def stalled(self, history: History, patience: int, warmup: int = 0) -> bool:
+        """Return whether the last `patience` entries of a history were no better than the best.
+
+        Entries count after `warmup` steps, and from the first one above chance on: a training that
+        overshoots at first has time to come back.
+        """
+        counted = [entry.get(self._name) for entry in history if entry["step"] > warmup]
+        figures = [-math.inf if figure is None else figure for figure in counted]
+        first = next((n for n, figure in enumerate(figures) if figure > self._chance), None)
+        if first is None:
+            return False
+        return len(figures) - 1 - figures.index(max(figures[first:]), first) >= patience
+
+
+class Batches:
+    """The rows of each step of a training, a function of seed and step alone.
+
+    `deal` draws the batches of an epoch; each epoch has another order and equally many batches.
+    """
+
+    def __init__(self, deal: Callable[[np.random.Generator], Iterable[Ints]], seed: int) -> None:
+        self._deal, self._seed = deal, seed
+        self._dealt = lru_cache(maxsize=1)(self._drawn)
+        self.epoch_steps = len(self._dealt(0))
+
+    @classmethod
+    def of(cls, groups: Ints, size: int, seed: int) -> "Batches":
+        """Return random batches of about `size` rows, of whole groups, (g, s), at least one.
+
+        What an epoch leaves over is dropped.
+        """
+        count = min(max(size // groups.shape[1], 1), len(groups))
+        last = len(groups) // count * count
+        return cls(
+            lambda rng: rng.permutation(groups)[:last].reshape(-1, count * groups.shape[1]), seed
+        )
+
+    def __call__(self, step: int) -> Ints:
+        """Return the rows of a step, counted from 0."""
+        epoch, place = divmod(step, self.epoch_steps)
+        return self._dealt(epoch)[place]
+
+    def _drawn(self, epoch: int) -> Sequence[Ints]:
+        return list(self._deal(np.random.default_rng(derive_seed(self._seed, epoch))))
+
+
+# --- Whether it learned -------------------------------------------------------------------------
+
+
+def mean_of(values: Floats, documents: Ints, seed: int) -> Estimate:
+    """Return the mean of values, (n,), times 100; its interval resamples their documents, (n,).
+
+    NaN is left out.
+    """
+    defined = np.isfinite(values)
+    _, places = np.unique(documents[defined], return_inverse=True)
+    sums, sizes = np.bincount(places, values[defined]), np.bincount(places)
+    undefined = "" if len(sizes) else "nothing was held out"
+
+    def statistic(counts: Floats) -> Floats:
+        means: Floats = (counts @ sums) / (counts @ sizes)
+        return means
+
+    return estimate(Sample(statistic, len(sizes), seed, undefined))
+
+
+def verdict(name: str, step: int, gain: Estimate, chance: float, lacks: str) -> dict[str, Any]:
+    """Return for a summary whether a model learned: `learned`, and `lacks` where it did not.
+
+    It learned where its best step is not its start, and `gain` is above chance by its interval.
+    What it lacks is printed, too.
+    """
+    if step and gain.low is not None and gain.low > chance:
+        return {"learned": True}
+    what = gain.reason or f"{gain} is not above {chance:g} on held-out text"
+    what = what if step else "no step was better than its start"
+    message = f"{name} did not learn: {what}. It lacks {lacks}"
+    note(f"Warning: {message}.")
+    return {"learned": False, "lacks": message}
 
 
 # --- Several processes --------------------------------------------------------------------------

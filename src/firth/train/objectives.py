@@ -1,6 +1,6 @@
 """What a student learns of its teacher: how similar any two sentences of a batch are."""
 
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,17 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.evaluation.metrics import Metric, measure
 from firth.run.settings import derive_seed
-from firth.text.types import Floats, Ints, Singles, unit
-from firth.train.loop import in_parts
-from firth.train.students import BiEncoder
-from firth.train.teacher import Teacher
+from firth.text.types import Ints, Singles
+from firth.train.loop import Batches
+from firth.train.students import ALL, HELD_OUT, NEAR, RANDOM, BiEncoder, Figures, rank_correlation
 
-HELD_OUT = ("dev", "test")
-ALL, NEAR, RANDOM = "all", "near", "random"
-Figures = dict[str, dict[str, dict[str, Any]]]
-"""Split → kind of pair → `n`, `spearman` and, of scored pairs, `l2` and `constant_l2`."""
 TEMPERATURE = 0.05
 """Of the softmax over the other sentences of a batch."""
 _DEVIATION = 0.1
@@ -33,81 +27,67 @@ _FITTED, _RIDGE = 4_000, 1e-3
 _HELD_NEAREST = 10
 
 
-class Batches:
-    """Rows of each step, a function of the step; each epoch has another order.
-
-    Each row of `groups`, (g, s), stays in one batch of about `size` rows, at least one group. What
-    an epoch leaves over is dropped.
-    """
-
-    def __init__(self, groups: Ints, size: int, seed: int) -> None:
-        self._groups, self._seed = groups, seed
-        self._size = min(max(size // groups.shape[1], 1), len(groups))
-        self.epoch_steps = len(groups) // self._size
-        self._order = lru_cache(maxsize=1)(self._shuffled)
-
-    def __call__(self, step: int) -> Ints:
-        """Return the rows of a step."""
-        epoch, place = divmod(step, self.epoch_steps)
-        chosen = self._order(epoch)[place * self._size : (place + 1) * self._size]
-        rows: Ints = self._groups[chosen].ravel()
-        return rows
-
-    def _shuffled(self, epoch: int) -> Ints:
-        return np.random.default_rng(derive_seed(self._seed, epoch)).permutation(len(self._groups))
-
-
 class SimilarityMatrix:
     """The student learns how similar the teacher finds any two sentences of a batch.
 
     Each sentence has a distribution over the others of its batch, the softmax of its similarities.
     The loss is the divergence of the student's distributions from the teacher's (ListNet, Cao et
-    al. 2007). Where the teacher has sentence vectors, one minus the cosine with them is added.
+    al. 2007), plus one minus the cosine with the teacher's vectors.
 
     `module` is what is trained, `batches` are the sentences of each step, `sizes` those of each
     split, and `seed` seeds dropout.
+
+    Args:
+        student: What learns.
+        teacher: Its name.
+        texts: Sentences.
+        vectors: Unit vectors of the texts by the teacher, (n, d).
+        splits: Rows of `train`, `dev` and `test`.
+        batch: Sentences of a step, about.
+        seed: Decides order and dropout.
     """
 
     unit = "sentences"
 
     def __init__(
-        self, student: BiEncoder, teacher: Teacher, batch: int, micro_batches: int, seed: int
+        self,
+        student: BiEncoder,
+        teacher: str,
+        texts: Sequence[str],
+        vectors: Singles,
+        splits: Mapping[str, Ints],
+        batch: int,
+        seed: int,
     ) -> None:
-        self._student, self._source, self._parts = student, teacher, micro_batches
-        self.seed = seed
-        self.teacher, numbers = teacher.name, teacher.parts()
-        self.sizes = {split: len(rows) for split, rows in numbers.items()}
+        self._student, self.teacher, self._texts, self._vectors = student, teacher, texts, vectors
+        self.seed, self.sizes = seed, {split: len(rows) for split, rows in splits.items()}
         self._held = {
-            split: HeldOut(teacher, numbers[split], derive_seed(seed, split)) for split in HELD_OUT
+            split: HeldOut(
+                [texts[row] for row in splits[split].tolist()],
+                vectors[splits[split]],
+                derive_seed(seed, split),
+            )
+            for split in HELD_OUT
         }
-        train, known = numbers["train"], teacher.vectors
-        if known is None:
-            read = student.encode([teacher.texts[n] for n in train.tolist()])
-            space = unit(read.astype(np.float64)).astype(np.float32)
-        else:
-            space = known[train]
-        groups = near_groups(space, min(_GROUP, len(train)), derive_seed(seed, "near"))
-        self.batches = Batches(train[groups], batch, derive_seed(seed, "order"))
+        train = splits["train"]
+        groups = near_groups(vectors[train], min(_GROUP, len(train)), derive_seed(seed, "near"))
+        self.batches = Batches.of(train[groups], batch, derive_seed(seed, "order"))
         self._head: nn.Module = nn.Identity()
-        if known is not None:
-            fitted = train[:_FITTED]
-            states = student.encode([teacher.texts[n] for n in fitted.tolist()])
-            if states.shape[1] != known[fitted].shape[1]:
-                self._head = linear_fit(states, known[fitted])
+        states = student.encode([texts[n] for n in train[:_FITTED].tolist()])
+        if states.shape[1] != vectors.shape[1]:
+            self._head = linear_fit(states, vectors[train[:_FITTED]])
         self.module = nn.ModuleList([student.module, self._head])
 
-    def loss(self, chosen: Ints) -> Tensor:
-        """Return the loss of a batch of sentence numbers."""
-        teacher, dev = self._source, self._held["dev"]
-        texts = [teacher.texts[n] for n in chosen.tolist()]
-        vectors = in_parts(lambda rows: self._student.vectors(texts[rows]), len(texts), self._parts)
-        similar = _DEVIATION * (teacher.similarities(texts) - dev.mean) / dev.deviation
-        loss = listwise(vectors, torch.from_numpy(similar).float().to(vectors.device))
-        if teacher.vectors is not None:
-            wanted = torch.from_numpy(teacher.vectors[chosen]).to(vectors.device)
-            cosines = functional.cosine_similarity(self._head(vectors).float(), wanted, dim=1)
-            loss = loss + _VECTOR_WEIGHT * (1 - cosines.mean())
-        return loss
+    def loss(self, rows: Ints) -> Tensor:
+        """Return the loss of a batch of sentences."""
+        dev, units = self._held["dev"], self._vectors[rows]
+        vectors = self._student.vectors([self._texts[n] for n in rows.tolist()])
+        cosines = (units @ units.T).astype(np.float64)
+        similar = torch.from_numpy(_DEVIATION * (cosines - dev.mean) / dev.deviation)
+        loss = listwise(vectors, similar.float().to(vectors.device))
+        teacher = torch.from_numpy(units).to(vectors.device)
+        agree = functional.cosine_similarity(self._head(vectors).float(), teacher, dim=1)
+        return loss + _VECTOR_WEIGHT * (1 - agree.mean())
 
     def agreement(self) -> float | None:
         """Return the rank correlation with the teacher on dev."""
@@ -124,9 +104,9 @@ class HeldOut:
     `mean` and `deviation`, above 0, are those of the teacher's similarities of any two sentences.
     """
 
-    def __init__(self, teacher: Teacher, numbers: Ints, seed: int) -> None:
-        texts = [teacher.texts[n] for n in numbers.tolist()]
-        similar, n = teacher.similarities(texts), len(texts)
+    def __init__(self, texts: Sequence[str], vectors: Singles, seed: int) -> None:
+        units, n = vectors.astype(np.float64), len(texts)
+        similar = units @ units.T
         others = similar - 9.0 * np.eye(n)  # Below all similarities.
         nearest = np.argsort(-others, axis=1, kind="stable")[:, : min(_HELD_NEAREST, n - 1)]
         both = np.stack((np.repeat(np.arange(n), nearest.shape[1]), nearest.ravel()))
@@ -195,26 +175,20 @@ def near_groups(vectors: Singles, size: int, seed: int) -> Ints:
                     groups.append([start + row for row in group])
                 else:
                     alone += group
-        whole = len(alone) // size * size
-        groups += (start + np.array(alone[:whole], np.int64).reshape(-1, size)).tolist()
+        last = len(alone) // size * size
+        groups += (start + np.array(alone[:last], np.int64).reshape(-1, size)).tolist()
     return np.array(groups, np.int64)
 
 
-def linear_fit(states: Singles, wanted: Singles) -> nn.Linear:
+def linear_fit(states: Singles, vectors: Singles) -> nn.Linear:
     """Return the linear map of the least squared error, slightly shrunk: (n, d) to (n, e)."""
-    mean, center = states.mean(axis=0), wanted.mean(axis=0)
-    inputs, targets = (states - mean).astype(np.float64), (wanted - center).astype(np.float64)
+    mean, center = states.mean(axis=0), vectors.mean(axis=0)
+    inputs, targets = (states - mean).astype(np.float64), (vectors - center).astype(np.float64)
     squares = inputs.T @ inputs
     ridge = _RIDGE * max(float(np.trace(squares)) / len(squares), 1e-12) * np.eye(len(squares))
     weight = np.linalg.solve(squares + ridge, inputs.T @ targets)
-    fitted = nn.Linear(states.shape[1], wanted.shape[1])
+    fitted = nn.Linear(states.shape[1], vectors.shape[1])
     with torch.no_grad():
         fitted.weight.copy_(torch.from_numpy(weight.T))
         fitted.bias.copy_(torch.from_numpy(center - mean @ weight))
     return fitted
-
-
-def rank_correlation(first: Floats, second: Floats) -> float | None:
-    """Return Spearman's correlation, to six decimals; None where it is undefined."""
-    value = measure(Metric.SPEARMAN, first, second, seed=0, resamples=0).value
-    return None if value is None else round(value / 100, 6)

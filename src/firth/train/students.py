@@ -1,56 +1,34 @@
-"""Students and their folders: the models that training starts from, and how they are saved."""
+"""Students: the models that training starts from, how they are trained, and their folders."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import (
-    Normalize,
-    Pooling,
-    StaticEmbedding,
-    Transformer,
-)
-from tokenizers.processors import TemplateProcessing
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 from torch import Tensor
 from torch.nn import functional
-from transformers import (
-    BertConfig,
-    BertModel,
-    EuroBertConfig,
-    EuroBertModel,
-    PreTrainedTokenizerFast,
-)
 
-from firth.encoders.language_model import LanguageModelEncoder
-from firth.encoders.pretrained import RunEncoder
-from firth.encoders.static import build_static, model_card
-from firth.encoders.transformer import open_sentence_transformer
-from firth.encoders.words import WORDS, WordSpace
-from firth.run.console import quiet_libraries, wrapped
-from firth.run.errors import InputError
+from firth.encoders.static import model_card
+from firth.encoders.transformer import device, has_bfloat16, open_sentence_transformer
+from firth.evaluation.metrics import Metric, measure
+from firth.run.console import quiet_libraries, table, wrapped
 from firth.run.files import read_json, write_json, write_text
-from firth.run.run import Run
-from firth.scorer.blend import Blend
+from firth.run.stage import SCRATCH
 from firth.text.types import CosineScorer, Floats, Singles, TextPair
-from firth.train.loop import write_tensors
-from firth.train.settings import DistillSettings
-from firth.train.tokenizer import open_tokenizer
+from firth.train.loop import Best, Schedule, train, write_tensors
 
 REPORT = "report.json"
+HELD_OUT = ("dev", "test")
+ALL, NEAR, RANDOM = "all", "near", "random"
+Figures = dict[str, dict[str, dict[str, Any]]]
+"""Split → kind of pair → `n`, `spearman` and, of scored pairs, `l2` and `constant_l2`."""
 _BATCH = 128
-_HEAD = 32
-"""Dimensions of an attention head of a Transformer from scratch."""
-_FIRST_LAYERS = 6
-"""Layers of the run's language model that `layers` keeps."""
-_LLAMA = (
-    "vocab_size", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads",
-    "head_dim", "hidden_act", "max_position_embeddings", "rms_norm_eps", "rope_parameters",
-    "attention_bias", "mlp_bias",
-)  # fmt: skip
+_LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 200
 
 
 @dataclass(frozen=True)
@@ -87,6 +65,15 @@ class BiEncoder:
     def __init__(self, module: SentenceTransformer) -> None:
         self.module = module
 
+    @classmethod
+    def open(cls, encoder: str | Path) -> Self:
+        """Open an encoder by folder or name; unknown words of a static one do not learn."""
+        module = open_sentence_transformer(str(encoder))
+        first: Any = module[0]
+        if is_static(module):
+            first.embedding.padding_idx = 0
+        return cls(module)
+
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return vectors of texts, (n, d), of any length."""
         if not texts:
@@ -98,15 +85,10 @@ class BiEncoder:
         """Return the cosines of n pairs, (n,)."""
         return CosineScorer(self.name, self.encode).similarities(pairs)
 
-    def vectors(self, texts: Sequence[str], max_tokens: int | None = None) -> Tensor:
-        """Return vectors with gradients, (n, d), of texts that may be cut at `max_tokens`."""
-        longest = self.module.max_seq_length
-        if max_tokens is not None and not is_static(self.module):
-            self.module.max_seq_length = min(longest or max_tokens, max_tokens)
+    def vectors(self, texts: Sequence[str]) -> Tensor:
+        """Return vectors with gradients, (n, d)."""
         prompt = self.module.prompts.get(self.module.default_prompt_name or "")
         features = self.module.preprocess(list(texts), prompt=prompt or None)
-        if not is_static(self.module):
-            self.module.max_seq_length = longest
         vectors: Tensor = self.module(on_device(features, self.module.device))["sentence_embedding"]
         return vectors
 
@@ -126,97 +108,124 @@ def is_static(model: SentenceTransformer) -> bool:
     return isinstance(model[0], StaticEmbedding)
 
 
-def open_student(run: Run, settings: DistillSettings, folder: Path) -> BiEncoder:
-    """Return the student before training, whose files are written into a folder.
+# --- Training -----------------------------------------------------------------------------------
 
-    Words, tokenizer or language model of the run become the student, as `settings.base` says, else
-    an encoder of that name. Torch's seed decides random weights.
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a student learns: its start, and the peak of Adam's rate."""
+
+    base: str
+    epochs: int
+    batch: int
+    rate: float
+    micro_batches: int = 1
+    patience: int = 4
+    """Reports without a gain on dev after which training stops."""
+
+
+def train_student(
+    workspace: Path,
+    plan: Plan,
+    seed: int,
+    start: Callable[[], Any],
+    open_objective: Callable[[Any], Any],
+    accepted: Callable[[Any, Any], str] | None = None,
+    use: str = "",
+) -> Mapping[str, Any]:
+    """Train a student, and write it with report and card into the workspace of a stage.
+
+    `start` opens the student, after torch's seed is set, and `open_objective` returns what it
+    learns, an object like `SimilarityMatrix`. The best step agrees best with the teacher on dev.
+    `accepted(student, restore)` may give the student its start again, and returns why. `use` is
+    code for the card, where the student is no sentence encoder.
     """
-    base = settings.base
-    if base == "static":
-        blend = Blend.of(run)
-        space = blend.known(WordSpace.load(run.folder(WORDS)))
-        build_static(run, space, blend.spelling_weight, folder)
-        static = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        first: Any = static[0]
-        first.embedding.padding_idx = 0  # Unknown words do not learn.
-        return BiEncoder(static)
-    if base == "transformer":
-        write_transformer(run, settings, folder)
-    elif base == "layers":
-        _write_layers(RunEncoder.open(run).encoder, settings.max_tokens, folder)
-    else:
-        return BiEncoder(open_sentence_transformer(base))
-    options = {"dtype": torch.float32}
-    network: Any = Transformer(str(folder), model_kwargs=options)
-    network.auto_model.get_input_embeddings().requires_grad_(base != "layers")
-    modules = [network, Pooling(network.get_embedding_dimension())]
-    return BiEncoder(SentenceTransformer(modules=modules, device="cpu", local_files_only=True))
-
-
-def write_transformer(run: Run, settings: DistillSettings, folder: Path) -> None:
-    """Write a BERT with random weights and the run's tokenizer into a folder."""
-    width = settings.dimensions
-    tokenizer = open_tokenizer(run)
-    ends = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
-    tokenizer.post_processor = TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=ends
-    )
-    shape = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=width,
-        num_hidden_layers=settings.layers,
-        num_attention_heads=width // _HEAD if width % _HEAD == 0 else 1,
-        intermediate_size=4 * width,
-        max_position_embeddings=settings.max_tokens,
-        pad_token_id=tokenizer.token_to_id("<pad>"),
-    )
-    _write_network(BertModel(shape), folder)
-    names = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
-    wrapped: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer,
-        model_max_length=settings.max_tokens,
-        **{f"{name}_token": token for name, token in names.items()},
-    )
-    wrapped.save_pretrained(folder)
-
-
-def _write_layers(encoder: object, max_tokens: int, folder: Path) -> None:
-    """Write the first layers of a language model into a folder, as a network that reads both ways.
-
-    EuroBERT is Llama's architecture without the causal mask (Boizard et al. 2025), so that weights
-    of the one are weights of the other.
-    """
-    if not isinstance(encoder, LanguageModelEncoder) or encoder.model.config.model_type != "llama":
-        raise InputError(
-            "distill.base is layers, and the run's encoder is no language model of type 'llama' "
-            "(Llama, SmolLM2, TinyLlama); expected static, transformer, or the name of an encoder"
+    scratch = workspace / SCRATCH
+    with quiet_libraries():
+        torch.manual_seed(seed)
+        student = start()
+        static = isinstance(student, BiEncoder) and is_static(student.module)
+        where = torch.device("cpu") if static else device()
+        student.module.to(where)
+        objective = open_objective(student)
+        before = objective.figures()
+        write_tensors(scratch / "start.safetensors", student.module.state_dict())
+        best = Best(student.module, objective.agreement, scratch, "spearman")
+        steps = plan.epochs * objective.batches.epoch_steps
+        schedule = Schedule(
+            steps=steps,
+            rate=plan.rate,
+            warmup=int(_WARMUP * steps),
+            checkpoint_steps=_CHECKPOINT_STEPS,
+            seed=objective.seed,
+            report_steps=-(-steps // _LOOKS),
+            bfloat16=not static and has_bfloat16(where),
+            micro_batches=plan.micro_batches,
         )
-    body, tokenizer, config = encoder.model.base_model, encoder.tokenizer, encoder.model.config
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token or tokenizer.unk_token
-    shape = EuroBertConfig(
-        **{name: getattr(config, name) for name in _LLAMA},
-        num_hidden_layers=min(_FIRST_LAYERS, config.num_hidden_layers),
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        mask_token_id=tokenizer.pad_token_id,
-    )
-    student = EuroBertModel(shape)
-    student.embed_tokens.load_state_dict(body.embed_tokens.state_dict())
-    student.norm.load_state_dict(body.norm.state_dict())
-    for number, layer in enumerate(student.layers):
-        layer.load_state_dict(body.layers[number].state_dict())
-    _write_network(student, folder)
-    tokenizer.model_max_length, tokenizer.padding_side = max_tokens, "right"
-    tokenizer.save_pretrained(folder)
+        history = train(
+            objective.module.to(where), objective.batches, objective.loss, schedule, scratch,
+            "Distilling", best.look,
+            lambda past: best.stalled(past, plan.patience, schedule.warmup),
+        )  # fmt: skip
+        best.restore()
+
+        def restore() -> None:
+            student.module.load_state_dict(load_file(scratch / "start.safetensors"))
+
+        decision = accepted(student, restore) if accepted and best.step else ""
+        after = objective.figures()
+    report: dict[str, Any] = {
+        "base": shown_name(plan.base),
+        "unit": objective.unit,
+        "teacher": objective.teacher,
+        "settings": {**asdict(plan), "base": shown_name(plan.base), "seed": seed},
+        "sizes": objective.sizes,
+        "before": before,
+        "after": after,
+        "step": best.step,
+        "steps": steps,
+        "start": best.start,
+        "history": history,
+        "decision": decision,
+    }
+    report["lines"] = lines_of(report)
+    title = f"A {'cross-encoder' if use else 'sentence encoder'}, distilled with firth"
+    save_trained(workspace, student.module, title, report, use)
+    return {name: report[name] for name in ("base", "teacher", "sizes", "step", "steps", "lines")}
 
 
-def _write_network(network: Any, folder: Path) -> None:
-    network.config.architectures = [type(network).__name__]
-    network.config.dtype = network.dtype
-    network.config.save_pretrained(folder)
-    write_tensors(folder / "model.safetensors", network.state_dict())
+def lines_of(report: Mapping[str, Any]) -> list[str]:
+    """Return what a report says, for the screen and the card."""
+    settings, sizes = report["settings"], report["sizes"]
+    rows = [["rank correlation with the teacher x 100", "n", "before", "after"]]
+    for split in HELD_OUT:
+        for kind, after in report["after"][split].items():
+            both = (report["before"][split][kind]["spearman"], after["spearman"])
+            shown = ["undefined" if value is None else f"{100 * value:.1f}" for value in both]
+            rows.append([f"{split}, {kind}", f"{after['n']:,}", *shown])
+    lines = [
+        f"Start: {report['base']}. Teacher: {report['teacher']}, of {sizes['train']:,} "
+        f"{report['unit']}.",
+        f"{settings['epochs']} epochs in batches of {settings['batch']}, peak learning rate "
+        f"{settings['rate']:g}, seed {settings['seed']}. Step {report['step']:,} of "
+        f"{report['steps']:,} agreed best with the teacher.",
+        table(rows),
+    ]
+    if report["decision"]:
+        lines.append(report["decision"])
+    elif not report["step"]:
+        lines.append("The start was kept: no later weights agreed better with the teacher.")
+    for split in HELD_OUT:
+        every = report["after"][split][ALL]
+        if every.get("l2", 0.0) > every.get("constant_l2", 0.0):
+            lines.append(f"On {split} the error is not below that of a constant.")
+    return lines
+
+
+def rank_correlation(first: Floats, second: Floats) -> float | None:
+    """Return Spearman's correlation, to six decimals; None where it is undefined."""
+    value = measure(Metric.SPEARMAN, first, second, seed=0, resamples=0).value
+    return None if value is None else round(value / 100, 6)
 
 
 def save_trained(
