@@ -13,14 +13,12 @@ import numpy as np
 import torch
 
 from figures import Cell, record
-from firth.encoders.folder import PretrainedFiles
-from firth.encoders.language_model import open_causal_lm
 from firth.encoders.transformer import has_bfloat16
 from firth.evaluation.baselines import Dice, open_baseline
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.evaluation.sets import load_set
 from firth.model import open_scorer
-from firth.paper.direct import Direct, Reader
+from firth.paper.direct import Direct
 from firth.run.console import note
 from firth.run.settings import derive_seed
 from firth.text.types import Floats, PairScorer, TextPair
@@ -36,16 +34,13 @@ SETS = {
 """Sets and their random pairs. The first two choose, the others report."""
 WEIGHT = 0.25
 """Weight of direct contexts beside the scorer, both of deviation 1."""
-_TOKENS, _BATCH = 48, 1_024
 
 
 def opened(model: str) -> Direct:
     """Open direct contexts by a language model."""
     where = torch.device("cpu")
     dtype = torch.bfloat16 if has_bfloat16(where) else torch.float32
-    return Direct(
-        Reader(*open_causal_lm(PretrainedFiles.find(model), dtype, where), _TOKENS, _BATCH)
-    )
+    return Direct.open(model, dtype, where)
 
 
 def scores(direct: Direct | None, name: str, pairs: list[TextPair], folder: Path) -> Floats:

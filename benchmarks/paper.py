@@ -30,7 +30,7 @@ from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin
 from firth.paper.pair_fits import kept_contexts, pair_fits, similarities_of
 from firth.paper.settings import Measure, PaperSettings, Weights
-from firth.paper.surrogate import SURROGATE
+from firth.paper.surrogate import SURROGATE, start_of
 from firth.reproduce.ablations import Fits, Rated
 from firth.reproduce.result import VariedRun, published
 from firth.run.console import note, progress
@@ -38,9 +38,7 @@ from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.text.types import Floats
-from firth.train.objectives import HELD_OUT
-from firth.train.settings import DistillSettings
-from firth.train.students import BiEncoder, open_student
+from firth.train.students import HELD_OUT
 
 SEED = 13
 COMMAND = "python benchmarks/paper.py printed kb large --data-dir DATA"
@@ -64,7 +62,7 @@ HANDICAPS = {
     "the same minus Dice": LARGE,
 }
 """|C_s| of each row of the first table."""
-ONES = Weights(coherence=1)
+ONES = Weights(coherence=1, sentence=1, left=1, right=1)
 ALIKE = (1, 1, 1, 1)
 """Factors of terms that are scaled to the same deviation."""
 SINGLE = {term: Weights(**{other: float(other == term) for other in TERMS}) for term in TERMS}
@@ -183,14 +181,6 @@ def curve(given: argparse.Namespace) -> dict[str, list[Cell]]:
     }
 
 
-def start_of(run: Run, folder: Path) -> BiEncoder:
-    """Return the Surrogate of a run before training."""
-    chosen = run.wing("paper", PaperSettings).surrogate
-    plain = chosen.model_dump(exclude={"structure", "pairs", "calibration"})
-    torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
-    return open_student(run, DistillSettings(**plain), folder)
-
-
 def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
     """Return how Surrogates and their starts agree with Origin and with people."""
     rows: dict[str, list[Cell]] = {}
@@ -203,7 +193,9 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
         rows[f"{folder.name} minus start"] = [None, None]
         model = open_scorer(str(run.folder(SURROGATE)))
         with TemporaryDirectory() as work:
-            start = start_of(run, Path(work) / "start")
+            torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
+            chosen = run.wing("paper", PaperSettings).surrogate
+            start = start_of(run, chosen, Path(work) / "start")
             for name in RATED:
                 rated = Rated(load_set(name, given.data_dir), SEED)
                 scores = [each.similarities(rated.data.pairs) for each in (start, model)]

@@ -2,16 +2,16 @@
 
 import pytest
 
-from firth.encoders import language_model, onnx
+from firth.encoders import onnx
 from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
 from firth.scorer.blend import Blend, default_blend
 
 
 def test_the_defaults() -> None:
-    """A pretrained encoder needs less of the words, unless it is a language model or reads words
-    in their sentences. Where sentences stand alone, learned vectors are left out."""
-    assert default_blend(None) == default_blend(language_model.KIND) == Blend()
+    """A pretrained encoder needs less of the words, unless it reads words in their sentences.
+    Where sentences stand alone, learned vectors are left out."""
+    assert default_blend(None) == Blend()
     assert default_blend(onnx.KIND).weights["words"] == 0.15
     assert default_blend(onnx.KIND, has_states=True).weights["words"] == 0.5
     assert not default_blend(None, alone=True).learned
