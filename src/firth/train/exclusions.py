@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.evaluation.files import read_text
+from firth.corpus.files import read_text
 from firth.run.files import fingerprint_file
 from firth.text.types import Ints
 from firth.text.words import normal_form, words
