@@ -91,7 +91,7 @@ def build(
     for name, one in outcomes.items():
         plain = [f"{k} {v}" for k, v in values[name].items() if isinstance(v, int | float | str)]
         rows.append([name, "unchanged" if one.reused else "built", ", ".join(plain)])
-    show(values, as_json, [table(rows), *map(wrapped, warnings_of(outcomes))])
+    show(values, as_json, "\n".join([table(rows), *map(wrapped, warnings_of(outcomes))]))
 
 
 def warnings_of(outcomes: "Mapping[str, Outcome]") -> list[str]:
