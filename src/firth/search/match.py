@@ -1,39 +1,41 @@
-"""Matching: for each text of a list its nearest in another, or in the same, if that is no chance.
+"""Matching: which texts of two lists, or of one, are the same thing."""
 
-The null is that of the left texts among the right ones. Where the right list is too short for
-that, it is that of the left texts among each other.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import shorten
-from typing import Any, overload
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
-from firth.run.console import WIDTH, plural, progress, wrapped
+from firth.run.console import WIDTH, plural
 from firth.run.executor import Executor, Local
-from firth.search.calibrate import fit_matches
-from firth.search.calibration import (
-    GUESSED,
-    UNKNOWN,
-    UNMEASURED,
-    Calibration,
-    MatchNull,
-    check_rate,
-    percent,
-)
+from firth.run.results import TOP, Record, Results
+from firth.search.calibration import percent
 from firth.search.evidence import Reader
+from firth.search.pairing import FEWEST, Compared, Leads, leads
+from firth.search.profiles import (
+    candidates,
+    cosines,
+    differ_in,
+    opposed_words,
+    tables,
+)
 from firth.text.near import Kind
 from firth.text.types import Floats, Ints, Singles
+from firth.text.words import normal_form
 
-_ROWS, _COLUMNS = 1_024, 8_192
-_SHOWN, _ROUNDING = 20, 1e-6
+WORDS, CHARACTERS, BOTH = "words", "characters", "words and characters"
+ENCODER, ALL = "encoder", "words, characters and encoder"
+PRECISION = 0.9
+_MORE, _FEW_MORE, _MANY = 1.1, 5, 1.25
+"""Times as many matches, and so many more, that another similarity than `BOTH` must find, since the
+best of several is best by chance, too; and times as many where several texts match one."""
+_EQUAL, _NEARLY = 1.0, 0.999
 
 
 @dataclass(frozen=True, kw_only=True)
-class Match:
+class Match(Record):
     """A text of the left list, and what matches it.
 
     Attributes:
@@ -41,9 +43,12 @@ class Match:
             matches.
         left_id, right_id: What the lists call them; by default the numbers.
         nearest: The nearest text of the right list, whether it matches or not.
-        score: Its cosine, in [-1, 1].
-        chance: Share of texts without a counterpart whose nearest is as near, in [0, 1]; None where
-            nothing is known.
+        runner_up: The next one.
+        score: Similarity to the nearest, a cosine, in [0, 1].
+        lead: How far the nearest is ahead of the next on both sides, as angles over its own; 0 or
+            less where it is nearer to another text.
+        chance: Share of texts without a counterpart whose nearest is as far ahead, in (0, 1]; None
+            where nothing is known.
         kind: How near both are by their words; `related` where they differ in what matters.
         differ: What they differ in that matters: numbers, negation, names, opposites.
         shared: Words of meaning that both have.
@@ -55,7 +60,9 @@ class Match:
     right: int | None
     right_id: str | None
     nearest: str
+    runner_up: str
     score: float
+    lead: float
     chance: float | None
     kind: Kind
     differ: tuple[str, ...]
@@ -66,41 +73,31 @@ class Match:
         """Whether the nearest matches."""
         return self.right is not None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON and tables."""
-        lists = {name: list(getattr(self, name)) for name in ("differ", "shared")}
-        return {**asdict(self), "kind": self.kind.value, **lists}
 
-
-@dataclass(frozen=True)
-class Matches(Sequence[Match]):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Matches(Results[Match]):
     """One item for each text of the left list, in its order.
 
     Attributes:
-        items: The texts with what matches them.
-        threshold: Least cosine of a match.
-        false_match_rate: Share of texts without a counterpart that get a match.
-        expected_false: Matches that are expected to be chance; None where nothing is known.
+        precision: Share of the matches that are right, as it was asked for; None where a rate was.
+        false_match_rate: Share of texts without a counterpart that get a match; None where a
+            precision was asked for.
+        similarity: The similarity by which texts are compared.
+        candidates: How many matches each similarity would find.
+        many_to_one: Whether several left texts may match one right text.
+        expected_false: Matches that are expected to be false; None where nothing is known.
         notes: What a reader must know.
     """
 
-    items: tuple[Match, ...]
-    threshold: float
-    false_match_rate: float
+    columns: ClassVar[tuple[str, ...]] = ("text", "nearest", "score", "chance", "differ")
+    derived: ClassVar[tuple[str, ...]] = ("summary", "matches", "false_share")
+    precision: float | None
+    false_match_rate: float | None
+    similarity: str
+    candidates: Mapping[str, int]
+    many_to_one: bool
     expected_false: float | None
     notes: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        """Return the number of texts of the left list."""
-        return len(self.items)
-
-    @overload
-    def __getitem__(self, place: int) -> Match: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Match, ...]: ...
-    def __getitem__(self, place: int | slice) -> Match | tuple[Match, ...]:
-        """Return an item, or some."""
-        return self.items[place]
 
     @property
     def found(self) -> tuple[Match, ...]:
@@ -108,99 +105,83 @@ class Matches(Sequence[Match]):
         return tuple(item for item in self.items if item.is_match)
 
     @property
+    def matches(self) -> int:
+        """How many texts have a match."""
+        return len(self.found)
+
+    @property
     def false_share(self) -> float | None:
-        """The expected share of chance among the matches, in [0, 1]; None if unknown."""
+        """The expected share of false matches, in [0, 1]; None if unknown."""
         if self.expected_false is None:
             return None
-        return min(1.0, self.expected_false / max(1, len(self.found)))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a record for each text of the left list."""
-        return [item.as_dict() for item in self.items]
-
-    def as_dict(self, top: int | None = None) -> dict[str, Any]:
-        """Return plain values, for JSON; with the first `top` matches only, if given."""
-        items = self.items if top is None else self.found[:top]
-        return {
-            "texts": len(self),
-            "matches": len(self.found),
-            "threshold": self.threshold,
-            "false_match_rate": self.false_match_rate,
-            "expected_false": self.expected_false,
-            "false_share": self.false_share,
-            "notes": list(self.notes),
-            "items": [item.as_dict() for item in items],
-        }
-
-    def to_frame(self) -> Any:
-        """Return a pandas data frame with a row for each text of the left list."""
-        from pandas import DataFrame
-
-        return DataFrame(self.rows())
-
-    def save(self, path: str | Path, force: bool = False) -> None:
-        """Write a row for each text of the left list: CSV by the name `.csv`, or JSON Lines."""
-        from firth.run.outputs import write_rows
-
-        write_rows(path, self.rows(), force)
+        return min(1.0, self.expected_false / max(1, self.matches))
 
     def summary(self) -> str:
-        """Return the number of matches, and how many are expected to be chance."""
+        """Return the number of matches, how many are expected to be false, and by what."""
         verb = "has" if len(self) == 1 else "have"
-        said = f"{len(self.found):,} of {plural(len(self), 'text')} {verb} a match"
-        if self.found and self.false_share is not None:
-            said += f"; {percent(self.false_share)} of these are expected by chance"
-        return f"{said} (cosine of at least {self.threshold:.2f})"
+        summary = f"{self.matches:,} of {plural(len(self), 'text')} {verb} a match"
+        if self.matches and self.false_share is not None:
+            summary += f"; about {percent(self.false_share)} of these are false"
+        relation = "several to one" if self.many_to_one else "one to one"
+        return f"{summary} (by {self.similarity}, {relation})"
 
-    def __repr__(self) -> str:
-        """Name the counts."""
-        return f"Matches({self.summary()})"
-
-    def text(self, top: int = _SHOWN) -> str:
-        """Return the first matches as text, at most 80 columns wide."""
-        return "\n".join(self._lines(top))
-
-    __str__ = text
-
-    def _lines(self, top: int) -> Iterator[str]:
-        yield wrapped(self.summary())
-        yield from map(wrapped, self.notes)
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the summary, and the first matches."""
+        yield self.summary()
+        found = ", ".join(f"{count:,} by {name}" for name, count in self.candidates.items())
+        yield f"Each similarity alone: {found}"
+        yield from self.notes
         for item in self.found[:top]:
             yield ""
             yield shorten(f"{item.left_id}: {item.text}", WIDTH, placeholder=" …")
             yield "  " + shorten(f"{item.right_id}: {item.nearest}", WIDTH - 2, placeholder=" …")
             chance = "" if item.chance is None else f", chance {item.chance:.2g}"
             differ = f"; differ in {', '.join(item.differ)}" if item.differ else ""
-            yield f"  {item.kind.value}, cosine {item.score:.2f}{chance}{differ}"
+            yield f"  {item.kind.value}, similarity {item.score:.2f}{chance}{differ}"
 
-    def _repr_html_(self) -> str:
-        """Return the first matches as a table, for notebooks."""
-        from firth.scorer.render import html_table
-
-        rows = []
-        for item in self.found[:_SHOWN]:
-            chance = "" if item.chance is None else f"{item.chance:.2g}"
-            differ = ", ".join(item.differ)
-            rows.append((item.text, item.nearest, f"{item.score:.2f}", chance, differ))
-        return html_table(self.summary(), ("text", "nearest", "score", "chance", "differ"), rows)
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Return plain values, for JSON; with the first `top` matches only, if given."""
+        values = super().as_dict()
+        if top is not None:
+            values["items"] = [item.as_dict() for item in self.found[:top]]
+        return values
 
 
 @dataclass(frozen=True)
 class Texts:
-    """A list of texts, what they are called, and their unit vectors, (n, d)."""
+    """A list of texts, what they are called, and their unit vectors by an encoder, (n, d)."""
 
     texts: Sequence[str]
     ids: Sequence[str]
-    vectors: Singles
+    vectors: Singles | None = None
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """The distinct texts of a list: the number of the first of each, and which each text is."""
+
+    firsts: Ints
+    of: Ints
+
+    @classmethod
+    def among(cls, keys: Sequence[str]) -> "_Distinct":
+        numbers: dict[str, int] = {}
+        firsts = []
+        for at, key in enumerate(keys):
+            if numbers.setdefault(key, len(numbers)) == len(firsts):
+                firsts.append(at)
+        return cls(np.array(firsts), np.array([numbers[key] for key in keys]))
 
 
 def match_texts(
     left: Texts,
     right: Texts | None = None,
     *,
-    rate: float = 0.01,
+    precision: float | None = PRECISION,
+    rate: float | None = None,
+    many_to_one: bool | None = None,
+    veto: bool = False,
     language: str = "en",
-    seed: int = 13,
     executor: Executor | None = None,
 ) -> Matches:
     """Return what matches each text of the left list in the right one.
@@ -208,125 +189,175 @@ def match_texts(
     Args:
         left: At least one text.
         right: At least one text. None: the others of the left list.
-        rate: Share of texts without a counterpart that may get a match, in (0, 1).
-        language: ISO 639-1, for what differs.
-        seed: Of the sample that the null is fitted to.
-        executor: What compares blocks of the left list.
+        precision: Share of the matches that are expected to be right, in (0, 1).
+        rate: Share of texts without a counterpart that get a match, where no precision is given.
+        many_to_one: Whether several left texts may match one right text; None: as the lists say.
+        veto: Whether texts that differ in what matters do not match.
+        language: ISO 639-1, for stems and what differs.
+        executor: What compares blocks of texts.
     """
-    check_rate(rate)
-    others = right or left
-    across = None if right is None else right.vectors
-    known = Calibration(fit_lists(left.vectors, across, seed))
-    numbers, scores = _nearest(left.vectors, right, executor or Local())
-    _add_equal(left.texts, None if right is None else right.texts, numbers, scores)
-    notes: tuple[str, ...] = ()
-    threshold, expected = UNMEASURED, None
-    if known.matches is None:
-        notes = (f"{UNKNOWN} So the threshold is {UNMEASURED}.",)
-        chances: Sequence[float | None] = [None] * len(numbers)
-    else:
-        threshold = known.threshold(rate)
-        expected = known.expected_false(scores, threshold)
-        chances = known.matches.chance(scores).tolist()
-        if threshold >= 1:
-            notes = (
-                f"Texts are so alike that equal ones are chance, too, more often than {rate:g}.",
-            )
-        elif rate * known.matches.drawn < GUESSED:
-            few = f"{known.matches.drawn:,} texts"
-            notes = (f"A rate of {rate:g} is a guess: the threshold is fitted to {few}.",)
-    reader = Reader(language)
+    sides = [left] if right is None else [left, right]
+    keys = [[normal_form(text) or text for text in side.texts] for side in sides]
+    distinct = [_Distinct.among(of_side) for of_side in keys]
+    compared = _compared(sides, keys, distinct, language, executor or Local())
+
+    def count(result: Leads) -> int:
+        return int((result.leads >= result.cut(precision, rate)).sum())
+
+    several = bool(many_to_one)
+    if many_to_one is None and right is not None:
+        one, many = (count(leads(compared[BOTH], relation)) for relation in (False, True))
+        several = many > _MANY * one + _FEW_MORE
+    results = {name: leads(pairs, several) for name, pairs in compared.items()}
+    counts = {name: count(result) for name, result in results.items()}
+    best = max(counts, key=lambda name: counts[name])
+    chosen = best if counts[best] > _MORE * counts[BOTH] + _FEW_MORE else BOTH
+    result = results[chosen]
+    cut = result.cut(precision, rate)
+    equal = _equal(keys, distinct)
+    items = _items(sides, distinct, result, cut, equal, Reader(language), veto, many_to_one is False)
+    notes = []
+    if len(result.null) < FEWEST:
+        notes.append("Lists are too short for a rate: only equal texts match.")
+    elif rate is not None and rate * len(result.null) < 1:
+        notes.append(f"A rate of {rate:g} is a guess: it is that of {len(result.null):,} values.")
+    known = len(result.null) >= FEWEST
+    return Matches(
+        items=items,
+        precision=precision if rate is None else None,
+        false_match_rate=rate,
+        similarity=chosen,
+        candidates=counts,
+        many_to_one=several,
+        expected_false=result.expected_false(cut) if known else None,
+        notes=tuple(notes),
+    )
+
+
+def _equal(keys: Sequence[Sequence[str]], distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:
+    """Return the numbers of distinct texts of both lists that are equal; none in one list."""
+    if len(keys) == 1:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    numbers = {keys[1][at]: j for j, at in enumerate(distinct[1].firsts.tolist())}
+    pairs = [
+        (i, numbers[keys[0][at]])
+        for i, at in enumerate(distinct[0].firsts.tolist())
+        if keys[0][at] in numbers
+    ]
+    left, right = np.array(pairs, np.int64).reshape(-1, 2).T
+    return left, right
+
+
+def _compared(
+    sides: Sequence[Texts],
+    keys: Sequence[Sequence[str]],
+    distinct: Sequence[_Distinct],
+    language: str,
+    executor: Executor,
+) -> dict[str, Compared]:
+    """Return the pairs of distinct texts that could match, by each similarity."""
+    n = len(distinct[0].firsts)
+    texts = [
+        side.texts[at]
+        for side, firsts in zip(sides, distinct, strict=True)
+        for at in firsts.firsts.tolist()
+    ]
+    table = tables(texts, language)
+    single = len(sides) == 1
+
+    def halves(rows: Any) -> tuple[Any, Any]:
+        return (rows, rows) if single else (rows[:n], rows[n:])
+
+    joined = sparse.hstack([table.stems, table.characters], "csr")
+    left, right = halves(joined)
+    met = [candidates(left, None if single else right, executor)]
+    vectors = [
+        side.vectors[firsts.firsts]
+        for side, firsts in zip(sides, distinct, strict=True)
+        if side.vectors is not None
+    ]
+    if vectors:
+        met.append(candidates(vectors[0], None if single else vectors[1], executor))
+    equal = _equal(keys, distinct)
+    size = right.shape[0]
+    pairs_of_keys = np.unique(np.concatenate([i * size + j for i, j in (*met, equal)]))
+    pairs = pairs_of_keys // size, pairs_of_keys % size
+    if not single:
+        words = halves(table.words)
+        stay = ~differ_in(*words, pairs, opposed_words(words[1]))
+        pairs = pairs[0][stay], pairs[1][stay]
+    similarities = {
+        WORDS: cosines(*halves(table.stems), pairs),
+        CHARACTERS: cosines(*halves(table.characters), pairs),
+    }
+    similarities[BOTH] = (similarities[WORDS] + similarities[CHARACTERS]) / 2
+    if vectors:
+        similarities[ENCODER] = cosines(vectors[0], vectors[-1], pairs)
+        similarities[ALL] = (similarities[BOTH] + _alike(similarities[ENCODER], similarities[BOTH])) / 2
+    are_equal = np.isin(pairs[0] * size + pairs[1], equal[0] * size + equal[1])
+    sizes = n, size
+    return {
+        name: Compared(pairs, np.where(are_equal, _EQUAL, np.minimum(scores, _NEARLY)), sizes)
+        for name, scores in similarities.items()
+    }
+
+
+def _alike(scores: Singles, like: Singles) -> Singles:
+    """Return scores with the mean and the deviation of others."""
+    spread = max(float(scores.std()), 1e-6)
+    return (scores - scores.mean()) / spread * like.std() + like.mean()
+
+
+def _items(
+    sides: Sequence[Texts],
+    distinct: Sequence[_Distinct],
+    result: Leads,
+    cut: float,
+    equal: tuple[Ints, Ints],
+    reader: Reader,
+    veto: bool,
+    one_to_one: bool,
+) -> tuple[Match, ...]:
+    """Return a match for each text of the left list."""
+    left, right, others = sides[0], sides[-1], distinct[-1].firsts
+    single = len(sides) == 1
+    copies: dict[int, list[int]] = {}
+    for at, number in enumerate(distinct[0].of.tolist()):
+        copies.setdefault(number, []).append(at)
+    chances = result.chance(result.leads) if len(result.null) >= FEWEST else None
+    matches = result.leads >= cut
+    matches[equal[0]] = True
     items = []
-    rows = zip(numbers.tolist(), scores.tolist(), chances, strict=True)
-    for i, (number, score, chance) in enumerate(rows):
-        nearest = others.texts[number] if number >= 0 else ""
-        is_match = number >= 0 and score >= threshold
-        why = reader.compare(left.texts[i], nearest) if is_match else None
+    for at, number in enumerate(distinct[0].of.tolist()):
+        numbers = [int(others[j]) if j >= 0 else None for j in result.nearest[number].tolist()]
+        is_match, score = bool(matches[number]), float(np.cos(result.angles[number, 0]))
+        alike = copies[number]
+        if single and len(alike) > 1:
+            is_match, score = True, 1.0
+            numbers = [alike[0] if at != alike[0] else alike[1], numbers[0]]
+        elif one_to_one and at != alike[0]:
+            is_match = False
+        nearest, runner_up = ("" if j is None else right.texts[j] for j in numbers)
+        why = reader.compare(left.texts[at], nearest) if is_match else None
+        kind = reader.kind(left.texts[at], nearest) if is_match else Kind.RELATED
+        if veto and why and why.differ:
+            is_match = False
+        place = numbers[0] if is_match else None
         items.append(
             Match(
-                left=i,
-                left_id=left.ids[i],
-                text=left.texts[i],
-                right=number if is_match else None,
-                right_id=others.ids[number] if is_match else None,
+                left=at,
+                left_id=left.ids[at],
+                text=left.texts[at],
+                right=place,
+                right_id=None if place is None else right.ids[place],
                 nearest=nearest,
+                runner_up=runner_up,
                 score=score,
-                chance=chance,
-                kind=reader.kind(left.texts[i], nearest) if is_match else Kind.RELATED,
+                lead=float(result.leads[number]),
+                chance=None if chances is None else float(chances[number]),
+                kind=kind,
                 differ=why.differ if why else (),
                 shared=why.shared if why else (),
             )
         )
-    return Matches(tuple(items), threshold, rate, expected, notes)
-
-
-def fit_lists(left: Singles, right: Singles | None, seed: int) -> MatchNull | None:
-    """Return the null of the best in the right list, or of the best of the other texts.
-
-    Args:
-        left: Unit vectors, (n, d).
-        right: Unit vectors, (m, d). None: the left list is matched with itself.
-        seed: Of the sample.
-    """
-    owners = np.arange(len(left))
-    if right is not None:
-        across = fit_matches(left, owners, seed, others=(right, -1 - np.arange(len(right))))
-        if across is not None:
-            return across
-    within = fit_matches(left, owners, seed)
-    return within if right is None or within is None else within.among(len(right))
-
-
-def _add_equal(
-    left: Sequence[str], right: Sequence[str] | None, numbers: Ints, scores: Floats
-) -> None:
-    """Make equal texts the nearest where their vectors are zeros, because no word is known."""
-    firsts: dict[str, list[int]] = {}
-    for number, text in enumerate(left if right is None else right):
-        firsts.setdefault(text, []).append(number)
-    for i in np.flatnonzero(scores < 1).tolist():
-        for number in firsts.get(left[i], ())[:2]:
-            if right is not None or number != i:
-                numbers[i], scores[i] = number, 1.0
-                break
-
-
-@dataclass(frozen=True)
-class _Comparing:
-    """Work for an executor: a block of vectors and its first number in; nearest and cosines out.
-
-    With `apart`, vector i of one side is not compared with vector i of the other.
-    """
-
-    vectors: Singles
-    apart: bool
-
-    def open(self) -> "Callable[[tuple[int, Singles]], tuple[Ints, Singles]]":
-        return self._compare
-
-    def _compare(self, item: tuple[int, Singles]) -> tuple[Ints, Singles]:
-        first, block = item
-        numbers = np.full(len(block), -1)
-        scores = np.full(len(block), -1.0, np.float32)
-        rows = np.arange(len(block))
-        for at in range(0, len(self.vectors), _COLUMNS):
-            cosines = block @ self.vectors[at : at + _COLUMNS].T
-            own = first + rows - at
-            inside = (own >= 0) & (own < cosines.shape[1]) & self.apart
-            cosines[rows[inside], own[inside]] = -np.inf
-            best = cosines.argmax(axis=1)
-            better = cosines[rows, best] > scores
-            scores[better] = cosines[rows, best][better]
-            numbers[better] = best[better] + at
-        return numbers, scores
-
-
-def _nearest(left: Singles, right: Texts | None, executor: Executor) -> tuple[Ints, Floats]:
-    """Return the number of the nearest of each left vector, or -1, and its cosine."""
-    work = _Comparing(left if right is None else right.vectors, right is None)
-    starts = range(0, len(left), _ROWS)
-    blocks = ((at, left[at : at + _ROWS]) for at in starts)
-    parts = [*progress(executor.map(work, blocks), "Matching", len(starts))]
-    numbers = np.concatenate([part[0] for part in parts])
-    scores = np.concatenate([part[1] for part in parts]).astype(np.float64)
-    return numbers, np.where(scores > 1 - _ROUNDING, 1.0, scores)
+    return tuple(items)

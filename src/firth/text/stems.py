@@ -82,6 +82,14 @@ def gram_table(
     return table
 
 
+def word_grams(words: Sequence[str]) -> "sparse.csr_matrix":
+    """Return 1 where a word (row) has an n-gram (column) of 2 to 4 characters, its ends included.
+
+    Digits are characters here: they tell a model number that is written in two ways.
+    """
+    return _table([f"<{word}>" for word in words], (2, 4), numbers=True)[0]
+
+
 def common_grams(stems: Sequence[str], counts: Floats, sentences: int) -> CommonGrams:
     """Return the n-grams that more than one sentence in 7 has.
 
@@ -95,18 +103,25 @@ def common_grams(stems: Sequence[str], counts: Floats, sentences: int) -> Common
     return CommonGrams(keys[weights < 1], weights[weights < 1])
 
 
-def _table(framed: Sequence[str]) -> "tuple[sparse.csr_matrix, Keys]":
+def _table(
+    framed: Sequence[str],
+    lengths_of_grams: tuple[int, int] = (SHORTEST, LONGEST),
+    numbers: bool = False,
+) -> "tuple[sparse.csr_matrix, Keys]":
     """Return 1 where a text (row) has an n-gram (column), and the ascending keys of the n-grams.
+
+    Without `numbers`, a text with a digit is one n-gram.
 
     A key mixes 21 bits of each character. That two of a million n-grams have the same key has a
     probability of 1 in 10 million.
     """
     from scipy import sparse
 
+    shortest, longest = lengths_of_grams
     lengths = np.array([len(text) for text in framed], np.int64)
     fewer = np.array([_FEWER if _SYLLABIC.search(text) else 0 for text in framed], np.int64)
-    whole = np.array([any(map(str.isdigit, text)) for text in framed], bool)  # one n-gram
-    whole |= lengths < SHORTEST - fewer
+    whole = np.array([not numbers and any(map(str.isdigit, text)) for text in framed], bool)
+    whole |= lengths < shortest - fewer  # one n-gram
     text = "".join(framed)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     holders, of_letters = np.repeat(np.arange(len(framed)), lengths), np.repeat(fewer, lengths)
@@ -117,9 +132,9 @@ def _table(framed: Sequence[str]) -> "tuple[sparse.csr_matrix, Keys]":
         packed.append(packed[-1] << np.uint64(21) | following)
     rows = [np.flatnonzero(whole)]
     keys = [np.array([_key(framed[row]) for row in rows[0].tolist()], np.uint64)]
-    for n in range(SHORTEST - int(fewer.max(initial=0)), LONGEST + 1):
+    for n in range(max(1, shortest - int(fewer.max(initial=0))), longest + 1):
         size = n + of_letters
-        at = np.flatnonzero((left >= n) & (size >= SHORTEST) & (size <= LONGEST))
+        at = np.flatnonzero((left >= n) & (size >= shortest) & (size <= longest))
         if n == 1:
             at = at[~np.isin(codes[at], _ENDS)]
         rows.append(holders[at])

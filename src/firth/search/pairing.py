@@ -1,0 +1,136 @@
+"""Which texts of two lists are the same thing, at a share of false matches, without labels.
+
+A match is mutual: each text is the nearest of the other. How far it is ahead of the next on both
+sides, relative to its own distance, is its *lead*. The null is what the same statistic says once
+the best is taken away: the second or third best of a text is chance, and where the tails of
+cosines are exponential, j times the gap after the j-th nearest has one distribution for all j
+(Rényi 1953). So the best of a text without a counterpart is ahead of the next by such a multiple.
+Hence the number of false matches from a lead on, and of texts without a counterpart: those that
+are hardly ahead, divided by the share of the null that is not either (Storey 2002).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firth.text.types import Floats, Ints, Singles, places
+
+FEWEST = 20
+"""Values of a null below which nothing is said of chance."""
+LEVELS = 2
+"""Texts after the best that are in the null: the second and the third."""
+_DEPTH = LEVELS + 2
+_NEAREST = 0.05
+"""Radians: how near two texts are whose angle is smaller, so that equal ones have a lead."""
+_HARDLY = 0.8
+"""The quantile of the null up to which a text is hardly ahead."""
+_SURE = 1e-3
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Pairs of texts that are compared, by one similarity.
+
+    Attributes:
+        pairs: Numbers on the left and on the right, (pairs,) each; each pair once.
+        cosines: Of each pair, (pairs,).
+        sizes: Numbers of texts on the left and right.
+    """
+
+    pairs: tuple[Ints, Ints]
+    cosines: Singles
+    sizes: tuple[int, int]
+
+    def nearest(self, side: int, depth: int) -> tuple[Ints, Floats]:
+        """Return the nearest texts of each on a side (0: left), (n, depth), and their angles.
+
+        Where there are fewer, the number is -1 and the angle that of texts with nothing in common.
+        """
+        mine, others = self.pairs[side], self.pairs[1 - side]
+        order = np.lexsort((others, -self.cosines, mine))
+        rank = places(mine[order])
+        order, rank = order[rank < depth], rank[rank < depth]
+        numbers = np.full((self.sizes[side], depth), -1, np.int64)
+        angles = np.full((self.sizes[side], depth), np.pi / 2)
+        numbers[mine[order], rank] = others[order]
+        angles[mine[order], rank] = np.arccos(np.clip(self.cosines[order].astype(float), 0, 1))
+        return numbers, angles
+
+
+@dataclass(frozen=True)
+class Leads:
+    """How far the nearest text of each left text is ahead, and what chance gives.
+
+    Attributes:
+        nearest: Nearest and second right text of each left text, (n, 2), or -1.
+        angles: Their angles, (n, 2).
+        leads: Of each left text, (n,); 0 or less where the nearest is no mutual match.
+        null: Leads of texts without a counterpart, ascending.
+        without: How many texts have no counterpart, about.
+    """
+
+    nearest: Ints
+    angles: Floats
+    leads: Floats
+    null: Floats
+    without: float
+
+    def chance(self, leads: Floats) -> Floats:
+        """Return the share of texts without a counterpart that are as far ahead, in (0, 1]."""
+        as_high = len(self.null) - np.searchsorted(self.null, leads - 1e-12)
+        return (as_high + 0.5) / (len(self.null) + 1)
+
+    def expected_false(self, lead: float) -> float:
+        """Return how many matches from a lead on are expected to be false."""
+        return float(self.without * self.chance(np.array([lead]))[0])
+
+    def cut(self, precision: float | None, rate: float | None) -> float:
+        """Return the least lead of a match; infinity where none is good enough.
+
+        Args:
+            precision: Share of the matches that are expected to be right, in (0, 1).
+            rate: Share of the texts without a counterpart that get a match, if no precision.
+        """
+        cuts = np.unique(self.leads[self.leads > 0])
+        chance = self.chance(cuts)
+        if precision is None:
+            good = np.flatnonzero(chance <= rate)
+        else:
+            matches = len(self.leads) - np.searchsorted(np.sort(self.leads), cuts)
+            good = np.flatnonzero(self.without * chance <= (1 - precision) * matches)
+        if len(self.null) < FEWEST or not len(good):
+            return np.inf
+        return float(cuts[good[0]])
+
+
+def leads(compared: Compared, many_to_one: bool = False) -> Leads:
+    """Return how far each left text's nearest is ahead.
+
+    Args:
+        compared: Pairs and their cosines.
+        many_to_one: Whether several left texts may match one right text, so that it is not asked
+            which left text is nearest to that.
+    """
+    numbers, angles = compared.nearest(0, _DEPTH)
+    back, back_angles = compared.nearest(1, 2)
+    rows = np.arange(len(numbers))
+
+    def lead(place: int, gap: Floats) -> Floats:
+        """Of the text at a place if it is ahead by a gap, and nearer by what the best would be."""
+        number, angle = numbers[:, place], angles[:, place]
+        is_own = back[number, 0] == rows
+        rival = np.where(is_own, back_angles[number, 1], back_angles[number, 0])
+        ahead = gap if many_to_one else np.minimum(gap, rival - angle)
+        nearness = angle - gap if place else angle
+        ahead = ahead / np.maximum(nearness, _NEAREST)
+        return np.where(angle < np.pi / 2, ahead, 0.0)
+
+    mine = lead(0, angles[:, 1] - angles[:, 0])
+    places_of_null = [j for j in range(1, LEVELS + 1) if compared.sizes[1] > j + 1]
+    gaps = [(j + 1) * (angles[:, j + 1] - angles[:, j]) for j in places_of_null]
+    null = [lead(j, gap) for j, gap in zip(places_of_null, gaps, strict=True)]
+    values = np.sort(np.concatenate([np.zeros(0), *null]))
+    hardly = max(float(np.quantile(values, _HARDLY)), 0.0) if len(values) else 0.0
+    few = (values <= hardly).mean() if len(values) else 1.0
+    without = min(float(len(mine)), ((mine <= hardly).sum() + 1) / max(few, _SURE))
+    return Leads(numbers[:, :2], angles[:, :2], mine, values, without)

@@ -1,0 +1,224 @@
+"""What texts of two lists have in common: words and characters, and which texts could match.
+
+A text is a row of its stems, and a row of the character n-grams of its words. Both are weighted by
+how rare they are in the two lists, and have length 1. Of all pairs only those are looked at in
+which one text is among the nearest of the other. Where lists are long, texts meet by what is rare
+in them: what most of them have says little, and costs most.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from scipy import sparse
+
+from firth.run.console import progress
+from firth.run.executor import Executor
+from firth.text.stems import word_grams
+from firth.text.types import Ints, Singles
+from firth.text.words import stemmer_for, stemmer_of, stems, words
+
+NEAREST = 10
+"""Texts of the other side with which a text is compared."""
+_WORK = 2e9
+"""Products of weights by which all texts of one side meet those of the other."""
+_ROWS, _PAIRS = 1_000, 100_000
+Rows = sparse.csr_matrix | Singles
+"""Unit rows of texts: sparse, or vectors of an encoder."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Rows of n texts: words, stems and characters (n-grams of their words); all sparse.
+
+    Attributes:
+        words: 1 where a text has a word, (n, vocabulary).
+        stems, characters: Unit rows.
+    """
+
+    words: sparse.csr_matrix
+    stems: sparse.csr_matrix
+    characters: sparse.csr_matrix
+
+
+def tables(texts: Sequence[str], language: str) -> Tables:
+    """Return the rows of some texts, of all lists together.
+
+    Args:
+        texts: At least one.
+        language: ISO 639-1, or several, as `de+fr`.
+    """
+    stemmer = stemmer_of(language)
+    numbers: dict[str, int] = {}
+    stem_numbers: dict[str, int] = {}
+    columns, stem_columns, lengths = list[int](), list[int](), list[int]()
+    for text in texts:
+        of_text = words(text)
+        lengths.append(len(of_text))
+        columns += [numbers.setdefault(word, len(numbers)) for word in of_text]
+        stemmed = stems(of_text, stemmer_for(text, stemmer))
+        stem_columns += [stem_numbers.setdefault(stem, len(stem_numbers)) for stem in stemmed]
+    counts = _counted(columns, lengths, len(numbers))
+    grams = sparse.csr_matrix(counts @ word_grams([*numbers]).astype(np.float32))
+    grams.data = 1 + np.log(grams.data)
+    stem_counts = _counted(stem_columns, lengths, len(stem_numbers))
+    counts.data[:] = 1
+    return Tables(counts, _weighted(stem_counts), _weighted(grams))
+
+
+def _counted(columns: list[int], lengths: list[int], size: int) -> sparse.csr_matrix:
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    ones = np.ones(len(columns), np.float32)
+    counts = sparse.csr_matrix((ones, np.array(columns, np.int32), bounds), (len(lengths), size))
+    counts.sum_duplicates()
+    return counts
+
+
+def _weighted(counts: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Multiply counts, in place, by the rarity of their columns; rows have length 1, or 0."""
+    texts = np.bincount(counts.indices, minlength=counts.shape[1])
+    rarity = np.log((1 + counts.shape[0]) / (1 + texts)) + 1
+    counts.data *= rarity.astype(np.float32)[counts.indices]
+    squares = sparse.csr_matrix((counts.data**2, counts.indices, counts.indptr), counts.shape)
+    lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    counts.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(counts.indptr))
+    return counts
+
+
+def candidates(left: Rows, right: Rows | None, executor: Executor) -> tuple[Ints, Ints]:
+    """Return numbers of texts on the left and right that are compared, sorted, each pair once.
+
+    Args:
+        left, right: Unit rows, (n, d) and (m, d). None: the left texts among each other, where
+            each pair comes in both orders.
+        executor: What compares blocks of texts.
+    """
+    others = left if right is None else right
+    if sparse.issparse(left):
+        columns = _affordable(left, others)
+        left, others = left[:, columns], others[:, columns]
+    pairs = [_met(left, others, right is None, executor)]
+    pairs.append((_met(others, left, False, executor) if right is not None else pairs[0])[::-1])
+    size = others.shape[0]
+    keys = np.unique(np.concatenate([i.astype(np.int64) * size + j for i, j in pairs]))
+    return keys // size, keys % size
+
+
+def _affordable(left: sparse.csr_matrix, right: sparse.csr_matrix) -> Ints:
+    """Return the columns by which texts meet, the rarest that cost `_WORK` together."""
+    work = np.bincount(left.indices, minlength=left.shape[1]).astype(np.float64)
+    work *= np.bincount(right.indices, minlength=left.shape[1])
+    order = np.argsort(work, kind="stable")
+    chosen = order[(np.cumsum(work[order]) <= _WORK) & (work[order] > 0)]
+    return np.sort(chosen)
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """Work for an executor: the number of a first text and a block of rows in; out come the
+    numbers of their nearest among all rows, (block, `NEAREST`), or -1."""
+
+    across: Rows
+    apart: bool
+
+    def open(self) -> Callable[[tuple[int, Rows]], Ints]:
+        return self._nearest
+
+    def _nearest(self, item: tuple[int, Rows]) -> Ints:
+        first, block = item
+        products = block @ self.across
+        nearest = np.full((block.shape[0], NEAREST), -1, np.int64)
+        for i in range(len(nearest)):
+            if sparse.issparse(products):
+                part = slice(products.indptr[i], products.indptr[i + 1])
+                numbers, cosines = products.indices[part], products.data[part]
+            else:
+                numbers, cosines = np.arange(products.shape[1]), products[i]
+            if self.apart:
+                other = numbers != first + i
+                numbers, cosines = numbers[other], cosines[other]
+            if len(numbers) > NEAREST:
+                numbers = numbers[np.argpartition(-cosines, NEAREST)[:NEAREST]]
+            nearest[i, : len(numbers)] = numbers
+        return nearest
+
+
+def _met(rows: Rows, others: Rows, apart: bool, executor: Executor) -> tuple[Ints, Ints]:
+    work = _Meeting(others.T.tocsr() if sparse.issparse(others) else others.T, apart)
+    starts = range(0, rows.shape[0], _ROWS)
+    blocks = ((at, rows[at : at + _ROWS]) for at in starts)
+    parts = [*progress(executor.map(work, blocks), "Comparing texts", len(starts))]
+    nearest = np.concatenate(parts)
+    i, place = np.nonzero(nearest >= 0)
+    return i, nearest[i, place]
+
+
+def cosines(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
+    """Return the cosine of each pair of rows, (pairs,), in [-1, 1]."""
+    parts = []
+    for at in range(0, len(pairs[0]), _PAIRS):
+        a, b = (rows[side[at : at + _PAIRS]] for rows, side in zip((left, right), pairs, strict=True))
+        products = a.multiply(b) if sparse.issparse(a) else a * b
+        parts.append(np.asarray(products.sum(axis=1), np.float32).ravel())
+    return np.clip(np.concatenate([np.zeros(0, np.float32), *parts]), -1, 1)
+
+
+def opposed_words(rows: sparse.csr_matrix) -> frozenset[tuple[int, int]]:
+    """Return pairs of words, the lower number first, that tell entries of a list apart.
+
+    In a list without duplicates, entries that differ in one word each say that both words matter:
+    *2008* and *2009*, *north* and *south*. Two such pairs of entries are needed.
+
+    Args:
+        rows: 1 where an entry has a word, (n, vocabulary).
+    """
+    rng = np.random.default_rng(13)
+    digests = rng.integers(0, 2**63, rows.shape[1], np.uint64)
+    entries = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    sums = np.zeros(rows.shape[0], np.uint64)
+    np.add.at(sums, entries, digests[rows.indices])
+    _, firsts = np.unique(sums, return_index=True)
+    distinct = np.isin(entries, firsts) & (np.diff(rows.indptr)[entries] > 1)
+    rest = (sums[entries] - digests[rows.indices])[distinct]
+    order = np.argsort(rest, kind="stable")
+    columns = rows.indices[distinct][order]
+    bounds = np.flatnonzero(np.diff(rest[order], prepend=np.uint64(0))).tolist()
+    met: dict[tuple[int, int], int] = {}
+    for start, end in zip(bounds, [*bounds[1:], len(columns)], strict=True):
+        if not 1 < end - start <= _MOST_OPPOSED:
+            continue
+        alike = sorted(set(columns[start:end].tolist()))
+        for at, word in enumerate(alike):
+            for other in alike[at + 1 :]:
+                met[word, other] = met.get((word, other), 0) + 1
+    return frozenset(pair for pair, count in met.items() if count > 1)
+
+
+_MOST_OPPOSED = 100
+"""Entries that differ from one another in the same place, at most."""
+
+
+def differ_in(
+    left: sparse.csr_matrix,
+    right: sparse.csr_matrix,
+    pairs: tuple[Ints, Ints],
+    opposed: frozenset[tuple[int, int]],
+) -> Singles:
+    """Return for each pair whether the two texts differ in just two words that are opposed."""
+    sizes = [np.diff(rows.indptr)[side] for rows, side in zip((left, right), pairs, strict=True)]
+    parts = []
+    for at in range(0, len(pairs[0]), _PAIRS):
+        a, b = left[pairs[0][at : at + _PAIRS]], right[pairs[1][at : at + _PAIRS]]
+        parts.append(np.asarray(a.multiply(b).sum(axis=1)).ravel())
+    shared = np.concatenate([np.zeros(0), *parts])
+    near = np.flatnonzero((sizes[0] - shared == 1) & (sizes[1] - shared == 1))
+
+    def of(rows: sparse.csr_matrix, number: int) -> set[int]:
+        return {*rows.indices[rows.indptr[number] : rows.indptr[number + 1]].tolist()}
+
+    differ = np.zeros(len(shared), bool)
+    for at in near.tolist():
+        pair = of(left, pairs[0][at]) ^ of(right, pairs[1][at])
+        differ[at] = (min(pair), max(pair)) in opposed
+    return differ
