@@ -14,7 +14,7 @@ from firth.encoders.kinds import open_encoder
 from firth.encoders.static import STATIC
 from firth.encoders.words import build_words
 from firth.evaluation.questions import build_questions
-from firth.pipeline.choice import with_chosen_encoder
+from firth.pipeline.choice import affordable_encoder, with_chosen_encoder
 from firth.pipeline.stages import build_static_encoder
 from firth.run.console import silenced
 from firth.run.errors import InputError
@@ -90,41 +90,56 @@ def match(
     left: Sequence[str],
     right: Sequence[str] | None = None,
     *,
+    precision: float | None = None,
+    false_match_rate: float | None = None,
+    many_to_one: bool | None = None,
+    veto: bool = False,
     encoder: str | Encoder | None = None,
-    false_match_rate: float = 0.01,
     left_ids: Sequence[str] | None = None,
     right_ids: Sequence[str] | None = None,
     language: str = AUTO,
-    seed: int = 13,
     executor: Executor | None = None,
 ) -> "Matches":
-    """Return what matches each text of a list in another one; no run is needed.
+    """Return what matches each text of a list in another one; no labels and no run are needed.
+
+    Texts are compared by their words, by the characters of these, by an encoder, and by the sum of
+    all. The similarity that finds most is taken.
 
     Args:
         left: Texts, at least one.
         right: Texts, at least one. By default each is matched with the others of the left list.
-        encoder: Folder, name or address, or anything with `encode`. By default it is chosen as
-            `build` does: the best installed one that reads the language, or one that is learned
-            from all the texts, as with `none`.
-        false_match_rate: Share of the texts without a counterpart that may get a match, in (0, 1).
+        precision: Share of the matches that shall be right, in (0, 1). [default: 0.9]
+        false_match_rate: In its place: share of the texts without a counterpart that may get a
+            match, in (0, 1).
+        many_to_one: Whether several left texts may match one right text. By default that is so
+            where it finds many more.
+        veto: Whether texts do not match that differ in a number, a name, a negation or the like.
+        encoder: Folder, name or address, or anything with `encode`; `none` for none. By default an
+            installed one that reads the language, if it encodes the lists within half a minute.
         left_ids: What the left texts are called; by default their numbers.
         right_ids: What the right texts are called; by default their numbers.
         language: ISO 639-1. By default it is recognized.
-        seed: Of everything that is drawn.
         executor: What compares, such as `firth.run.executor.Processes(4)`.
 
     Raises:
-        InputError: A list is empty, ids are not as many as texts, or the rate is not in (0, 1).
+        InputError: A list is empty, ids are not as many as texts, a share is not in (0, 1), or
+            there are two of them.
 
     Example:
         >>> import firth
-        >>> matches = firth.match(ours, theirs, encoder=model)  # doctest: +SKIP
+        >>> matches = firth.match(ours, theirs, precision=0.95)  # doctest: +SKIP
         >>> print(matches.expected_false, matches[0].nearest)  # doctest: +SKIP
     """
     from firth.search.calibration import check_rate
-    from firth.search.match import Texts, match_texts
+    from firth.search.match import PRECISION, Texts, match_texts
 
-    check_rate(false_match_rate)
+    if precision is not None and false_match_rate is not None:
+        raise InputError("got precision and false_match_rate; expected one of them")
+    if false_match_rate is None:
+        precision = PRECISION if precision is None else precision
+        check_rate(precision, "precision")
+    else:
+        check_rate(false_match_rate)
     lists = [("left", left, left_ids), *([] if right is None else [("right", right, right_ids)])]
     read = [checked_texts(texts, name) for name, texts, _ in lists]
     for (name, _, ids), texts in zip(lists, read, strict=True):
@@ -134,17 +149,25 @@ def match(
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
     if language == AUTO:
         language = languages_of_texts(text for texts in read for text in texts)
-    vectors = encoded(read, encoder, language, seed, executor or Local())
+    if encoder is None or encoder == AUTO:
+        encoder = affordable_encoder(sum(map(len, read)), language)
+    opened = None if encoder == TEXT_ALONE else open_encoder(encoder)
     sides = [
-        Texts(texts, list(map(str, ids if ids is not None else range(len(texts)))), of_texts)
-        for (_, _, ids), texts, of_texts in zip(lists, read, vectors, strict=True)
+        Texts(
+            texts,
+            [*map(str, range(len(texts)) if ids is None else ids)],
+            None if opened is None else opened.encode(texts),
+        )
+        for (_, _, ids), texts in zip(lists, read, strict=True)
     ]
     return match_texts(
         sides[0],
         None if right is None else sides[1],
+        precision=precision,
         rate=false_match_rate,
+        many_to_one=many_to_one,
+        veto=veto,
         language=language,
-        seed=seed,
         executor=executor,
     )
 

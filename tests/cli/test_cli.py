@@ -1,5 +1,6 @@
 """The command line: each command on a toy run, as text and as JSON, and its errors."""
 
+import csv
 import json
 import os
 import subprocess
@@ -132,3 +133,20 @@ def test_help_of_every_command_is_short() -> None:
         assert "Usage" in text
         assert max(map(len, text.splitlines())) <= 100
     assert output("--version").startswith("firth ")
+
+
+def test_two_files_are_matched_side_by_side(tmp_path: Path) -> None:
+    """A row for each text of the left file, with all columns of both files."""
+    names = [f"{a} {b} works" for a in ("north", "steel", "river", "amber") for b in
+             ("bridge", "harbor", "garden", "castle", "market")]  # fmt: skip
+    left, right, out = (tmp_path / name for name in ("left.csv", "right.csv", "out.csv"))
+    left.write_text("key,name,town\n" + "".join(f"L{i},{x},T{i}\n" for i, x in enumerate(names)))
+    right.write_text("code,name\n" + "".join(f"R{i},{x} ltd\n" for i, x in enumerate(names[5:])))
+    output("match", left, right, "--text", "name", "--encoder", "none", "--out", out)
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["left: key"] for row in rows] == [f"L{i}" for i in range(20)]
+    assert [*rows[0]][:5] == ["left: key", "left: name", "left: town", "right: code", "right: name"]
+    assert [row["right: code"] for row in rows[5:]] == [f"R{i}" for i in range(15)]
+    assert rows[7]["right: name"] == f"{names[7]} ltd"
+    assert sum(not row["right: code"] for row in rows[:5]) >= 4

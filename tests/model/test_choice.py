@@ -13,6 +13,7 @@ from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.static import write_static
 from firth.pipeline.choice import VARIABLE, is_installed
 from firth.run.settings import load_settings
+from firth.search.match import ALL, ENCODER
 from firth.text.words import language_of_texts
 
 NOUNS = [f"{a}{b}{c}o" for a in "bdfgklmnprst" for b in ("an", "el", "ir") for c in "bdgklmpt"]
@@ -134,23 +135,20 @@ def test_a_few_strings_get_the_encoder_too(
 
 @pytest.mark.parametrize("texts", [NOUNS[:24], ["red shoes", "scarlet shoes"]])
 def test_plain_strings_are_matched_with_the_encoder_that_a_build_takes(
-    texts: list[str],
-    encoders: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    texts: list[str], encoders: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is named, by the recognized language; `none` learns from the texts, as without one."""
+    """By the recognized language; `none` compares words and characters alone."""
     language = language_of_texts(texts)
     install(monkeypatch, encoders["knows"], reads=language)
-    names = (None, "auto", encoders["knows"], "none")
-    scores = {name: [m.score for m in firth.match(texts, encoder=name)] for name in names}
-    assert f"encoder: {encoders['knows']} reads {language}. " in capsys.readouterr().err
-    assert scores[None] == scores["auto"] == scores[encoders["knows"]] != scores["none"]
+    asked = (None, "auto", encoders["knows"], "none")
+    found = {name: firth.match(texts, encoder=name).candidates for name in asked}
+    assert found[None] == found["auto"] == found[encoders["knows"]]
+    assert set(found[None]) - set(found["none"]) == {ENCODER, ALL}
     model = firth.build(texts, quiet=True)
     assert model.run.settings.encoder.model == encoders["knows"]
     assert model.similarity(texts[0], texts[0]) > 0.99
     install(monkeypatch, encoders["knows"], reads="another")
-    assert [match.score for match in firth.match(texts)] == scores["none"]
+    assert firth.match(texts).candidates == found["none"]
     assert firth.build(texts, quiet=True).similarity(texts[0], texts[1]) < 1
     if len(texts) > 20:
         known = [vars(firth.calibrate(texts, encoder=name).matches) for name in (None, "none")]

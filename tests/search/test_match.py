@@ -1,4 +1,4 @@
-"""`firth.match` and `firth.calibrate`: what matches is found, at a rate, without a run."""
+"""`firth.match` and `firth.calibrate`: what is the same is found, at the share asked for."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ import firth
 from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.search.calibration import Calibration, MatchNull
-from firth.search.match import Texts, match_texts
+from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS
+from firth.search.pairing import Compared, leads
 from firth.text.near import Kind
 from firth.text.types import Singles
 
@@ -34,144 +35,241 @@ class Words:
 
 
 def lines(n: int, seed: int) -> list[str]:
-    """Texts of eight random words each."""
+    """Texts of eight random words each, out of 400."""
+    rng = np.random.default_rng(0)
+    letters = np.array([*"abcdefghijklmnopqrstuvwxyz"])
+    vocabulary = ["".join(rng.choice(letters, 7)) for _ in range(400)]
     words = np.random.default_rng(seed).integers(0, 400, (n, 8))
-    return [" ".join(f"word{number}" for number in row) for row in words]
+    return [" ".join(vocabulary[number] for number in row) for row in words]
+
+
+def changed(text: str, seed: int) -> str:
+    """A text without two of its words, and with a letter less in a third."""
+    rng = np.random.default_rng(seed)
+    words = [word for i, word in enumerate(text.split()) if i not in rng.choice(8, 2, False)]
+    words[0] = words[0][:3] + words[0][4:]
+    return " ".join(words)
 
 
 LEFT, RIGHT = lines(300, 1), lines(300, 2)
-PAIRED = [f"{text} today" for text in LEFT[:200]] + RIGHT[:100]
-"""Two thirds of the left list have a match, at the same place."""
+PAIRED = [changed(text, at) for at, text in enumerate(LEFT[:200])] + RIGHT[:100]
+"""Two thirds of the left list have a counterpart, at the same place."""
 
 
-def test_each_left_text_has_its_match_or_none() -> None:
-    """True matches are found, however many they are, and hardly any other."""
-    matches = firth.match(LEFT, PAIRED, encoder=Words(), false_match_rate=0.05)
-    assert [match.text for match in matches] == LEFT
-    found = {match.left: match.right for match in matches.found}
-    assert np.mean([found.get(i) == i for i in range(200)]) > 0.95
-    assert len([i for i in found if i >= 200]) <= 0.2 * 100
+def match(
+    left: list[str], right: list[str] | None = None, **options: object
+) -> "firth.search.match.Matches":
+    """Match without an encoder, unless one is named."""
+    return firth.match(left, right, **{"encoder": "none", **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("asked", [{}, {"precision": 0.7}, {"false_match_rate": 0.02}])
+def test_each_left_text_has_its_match_or_none(asked: dict[str, float]) -> None:
+    """True matches are found, and false ones as rarely as was asked for."""
+    matches = match(LEFT, PAIRED, **asked)
+    assert [item.text for item in matches] == LEFT
+    found = {item.left: item.right for item in matches.found}
+    assert np.mean([found.get(i) == i for i in range(200)]) > 0.9
+    false = len([i for i in found if found[i] != i])
+    if "false_match_rate" in asked:
+        assert false <= 0.06 * 100
+        assert all((item.chance or 1) <= 0.02 for item in matches.found)
+    else:
+        assert false <= 1.5 * (1 - matches.precision) * len(found)  # type: ignore[operator]
     assert matches[0].nearest == PAIRED[0]
-    assert matches[0].shared[:2] == tuple(dict.fromkeys(LEFT[0].split()))[:2]
-    assert matches.expected_false is not None
+    assert matches[0].runner_up not in ("", PAIRED[0])
+    assert set(matches[0].shared) <= {*LEFT[0].split()}
     assert matches.false_share is not None
-    assert 0 < matches.false_share < 0.2
-    for match in matches:
-        assert match.is_match == (match.score >= matches.threshold)
-        assert match.chance is not None
-        assert match.is_match == (match.chance <= 0.05 + 1e-9)
+    assert 0 < matches.false_share < 0.3
+
+
+@pytest.mark.parametrize("precision", [0.9, 0.5])
+def test_lists_without_a_counterpart_match_next_to_nothing(precision: float) -> None:
+    """However low the precision is: there is nothing of which some could be right."""
+    assert len(match(LEFT, RIGHT, precision=precision).found) <= 3
+    assert len(match(LEFT, RIGHT, false_match_rate=0.05).found) <= 0.1 * len(LEFT)
+
+
+def test_where_all_match_all_are_found() -> None:
+    """The null has the texts that are left when the best is taken away, not counterparts."""
+    matches = match(LEFT, [changed(text, at) for at, text in enumerate(LEFT)])
+    assert np.mean([item.right == item.left for item in matches]) > 0.95
+
+
+@pytest.mark.parametrize("count", [10, 12, 20, 31])
+def test_short_lists_are_matched(count: int) -> None:
+    """Ten texts are enough for a null; of fewer only equal ones match, and that is said."""
+    matches = match(LEFT[:count], PAIRED[:count])
+    assert np.mean([item.right == item.left for item in matches]) > 0.8
+    assert not matches.notes
+    few = match([*LEFT[:4], RIGHT[4]], [RIGHT[4], *PAIRED[:4]])
+    assert [item.right for item in few] == [None, None, None, None, 0]
+    assert few.expected_false is None
+    assert "only equal texts match" in few.text()
+    assert match(["a"], ["b"])[0].right is None
+
+
+def test_the_null_of_a_short_right_list() -> None:
+    """A right list of a few texts, which most left texts lack, has the null of these few."""
+    matches = match(LEFT, PAIRED[:8])
+    assert {(item.left, item.right) for item in matches.found} == {(i, i) for i in range(8)}
+    for count in (1, 2, 3):
+        assert len(match(LEFT, RIGHT[:count]).found) == 0
+        assert match(LEFT, LEFT[:count])[0].right == 0
+
+
+def test_a_match_is_mutual_and_ahead_on_both_sides() -> None:
+    """The lead is the smaller gap, over the own angle; a rival that is nearer makes none."""
+    angles = np.array([[0.4, 0.9, 1.0, 1.1], [0.3, 0.2, 1.2, 1.3], [1.5, 1.5, 0.5, 0.75]])
+    places = np.indices(angles.shape).reshape(2, -1)
+    compared = Compared((places[0], places[1]), np.cos(angles).ravel().astype(np.float32), (3, 4))
+    result = leads(compared)
+    assert result.nearest.tolist() == [[0, 1], [1, 0], [2, 3]]
+    assert result.leads == pytest.approx([-0.1 / 0.4, 0.1 / 0.2, 0.25 / 0.5], abs=1e-5)
+    several = leads(compared, many_to_one=True)
+    assert several.leads == pytest.approx([0.5 / 0.4, 0.1 / 0.2, 0.25 / 0.5], abs=1e-5)
+    # Of the first text the second is ahead by twice its gap, and so much nearer; the third thrice.
+    gap, rival = 2 * 0.1, 0.2 - 0.9
+    for part, null in ((0.15, result.null), (1, result.strangers)):
+        assert len(null) == 6
+        assert np.abs(null - (rival + part * gap) / (0.9 - gap)).min() < 1e-5
+
+
+def test_several_texts_match_one_where_lists_say_so() -> None:
+    """Exact and changed copies on the left all match; asked for one to one, they do not."""
+    right = [*PAIRED[:100], *RIGHT]
+    left = [text for text in LEFT[:100] for _ in range(3)]
+    matches = match(left, right)
+    assert matches.many_to_one
+    assert np.mean([item.right == item.left // 3 for item in matches]) > 0.9
+    single = match(left, right, many_to_one=False)
+    assert not any(item.right in range(100) for item in single)
+    assert not match(LEFT, PAIRED).many_to_one
+    varied = [changed(text, at) for at, text in enumerate(left)]
+    assert not match(varied, LEFT).many_to_one
+    matches = match(varied, [*LEFT[:100], *RIGHT], many_to_one=True)
+    right_ones = [item.right == item.left // 3 for item in matches if item.is_match]
+    assert np.mean(right_ones) > 0.9
+    assert sum(right_ones) > 200
+
+
+def test_equal_texts_on_both_sides_are_told_by_their_order() -> None:
+    """The first of as many matches the first; of different numbers nothing tells which."""
+    matches = match(["tea", "tea", *LEFT], ["x", "tea", "Tea!", *PAIRED])
+    assert [item.right for item in matches[:2]] == [1, 2]
+    matches = match(["tea", "tea", *LEFT], ["tea", *PAIRED])
+    assert [item.right for item in matches[:2]] == [None, None]
 
 
 def test_a_list_is_matched_with_itself() -> None:
     """No text is its own match; a copy is that of the other."""
-    matches = firth.match([*LEFT, LEFT[7]], encoder=Words())
-    assert all(match.left != match.right for match in matches)
-    assert matches[7].right == 300
-    assert matches[300].right == 7
+    matches = match([*LEFT, LEFT[7], changed(LEFT[9], 1)])
+    assert all(item.left != item.right for item in matches)
+    assert (matches[7].right, matches[300].right) == (300, 7)
     assert matches[300].kind is Kind.EXACT
+    alike = match(["a ship", "a tree", "a ship", "a ship"])
+    assert [item.right for item in alike] == [2, None, 0, 0]
 
 
-def test_what_differs_is_said() -> None:
+def test_the_similarity_that_finds_most_is_taken() -> None:
+    """An encoder is one of several, and no handicap; each says how many it would find."""
+    cyrillic = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщ")
+    written = [text.translate(cyrillic) for text in LEFT]
+
+    class Both(Words):
+        """It reads words in both alphabets."""
+
+        def _word(self, word: str) -> Singles:
+            latin = {there: here for here, there in cyrillic.items()}
+            return super()._word(word.translate(latin))
+
+    class Blind(Words):
+        def _word(self, word: str) -> Singles:
+            return np.zeros(48, np.float32)
+
+    alone, helped = match(LEFT, written), match(LEFT, written, encoder=Both())
+    assert not alone.found, "premise"
+    assert helped.similarity in (ENCODER, ALL)
+    assert np.mean([item.right == item.left for item in helped]) > 0.9
+    assert set(helped.candidates) == {WORDS, CHARACTERS, BOTH, ENCODER, ALL}
+    assert f"{helped.candidates[WORDS]:,} by words" in helped.text()
+    without, blind = match(LEFT, PAIRED), match(LEFT, PAIRED, encoder=Blind())
+    assert [item.right for item in blind] == [item.right for item in without]
+    assert blind.similarity == BOTH
+
+
+def test_words_that_tell_entries_of_a_list_apart_veto_a_match() -> None:
+    """Two seasons of each cup say that years matter; no fixed list of words does."""
+    cups = [" ".join(text.split()[:3]) for text in LEFT[:60]]
+    right = [f"{cup} {edition}" for cup in cups for edition in ("ruby", "jade")]
+    left = [f"{cup} {edition}" for cup, edition in zip(cups, ["ruby", "opal"] * 30, strict=True)]
+    extended = [*right, *(f"{cup} opal" for cup in RIGHT[:3])]
+    vetoed = match(left, extended)
+    assert [item.right for item in vetoed[::2]] == [*range(0, 120, 4)]
+    assert {item.nearest for item in vetoed[1::2]} & {*right}, "premise: another edition is near"
+    known = [*extended, *(f"{' '.join(text.split()[3:6])} {edition}" for text in LEFT[:5]
+                          for edition in ("ruby", "jade", "opal"))]  # fmt: skip
+    matches = match(left, known)
+    assert not any(item.nearest in (f"{cup} ruby", f"{cup} jade")
+                   for cup, item in zip(cups[1::2], matches[1::2], strict=True))  # fmt: skip
+
+
+def test_what_differs_is_said_and_vetoes_where_it_is_asked_for() -> None:
     """A match that differs in a number is one, and named related."""
-    left, right = [*LEFT, "We sold 12 ships in May"], [*RIGHT, "We sold 13 ships in May"]
-    match = firth.match(left, right, encoder=Words())[-1]
-    assert match.right == 300
-    assert match.kind is Kind.RELATED
-    assert match.differ == ("number: 12 / 13",)
+    left, right = [*LEFT, "We sold 12 ships in May"], [*PAIRED, "We sold 13 ships in May"]
+    found = match(left, right)[-1]
+    assert found.right == 300
+    assert found.kind is Kind.RELATED
+    assert found.differ == ("number: 12 / 13",)
+    assert match(left, right, veto=True)[-1].right is None
 
 
 def test_the_result_does_not_depend_on_blocks_and_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Small blocks give the nearest of all pairs, up to rounding; two processes the same bytes."""
-    vectors = firth.match.__globals__["open_encoder"](Words())
-    sides = [Texts(texts, [*map(str, range(300))], vectors.encode(texts))
-             for texts in (LEFT, PAIRED)]  # fmt: skip
-    cosines = sides[0].vectors @ sides[1].vectors.T
-    monkeypatch.setattr("firth.search.match._COLUMNS", 64)
-    monkeypatch.setattr("firth.search.match._ROWS", 100)
-    whole = match_texts(*sides)
-    expected = cosines.argmax(axis=1).tolist()
-    assert [PAIRED.index(match.nearest) for match in whole] == expected
-    np.testing.assert_allclose([m.score for m in whole], cosines.max(axis=1), atol=1e-6)
-    monkeypatch.undo()
-    for size in (100, 1_024):
-        monkeypatch.setattr("firth.search.match._ROWS", size)
-        alone = match_texts(*sides)
-        assert match_texts(*sides, executor=Processes(2)).rows() == alone.rows()
+    """Small blocks and two processes give the same bytes."""
+    whole = match(LEFT, PAIRED, encoder=Words())
+    monkeypatch.setattr("firth.search.profiles._ROWS", 64)
+    monkeypatch.setattr("firth.search.profiles._PAIRS", 500)
+    assert match(LEFT, PAIRED, encoder=Words()).records() == whole.records()
+    assert match(LEFT, PAIRED, encoder=Words(), executor=Processes(2)).records() == whole.records()
 
 
-def test_a_learned_encoder_finds_a_changed_text() -> None:
-    """Without an encoder one is learned from both lists."""
-    matches = firth.match(LEFT[:60], [*RIGHT[:60], f"{LEFT[3]} again"], false_match_rate=0.05)
-    assert matches[3].right == 60
-    assert [match.left for match in matches.found][:1] == [3]
+def test_long_lists_meet_by_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a hundredth of the products the same matches are found."""
+    whole = match(LEFT, PAIRED)
+    monkeypatch.setattr("firth.search.profiles._WORK", 100_000)
+    few = match(LEFT, PAIRED)
+    assert {item.left for item in few.found} >= {*range(200)} & {item.left for item in whole.found}
+    assert few.records() != whole.records(), "premise"
 
 
 def test_forms_of_a_result(tmp_path: Path) -> None:
     """JSON, CSV, a data frame, text and HTML have the same matches."""
     left = [f"<b> {LEFT[0]}", *LEFT[1:]]
-    matches = firth.match(left, PAIRED, encoder=Words(), left_ids=[f"L{i}" for i in range(300)])
+    matches = match(left, PAIRED, left_ids=[f"L{i}" for i in range(300)])
     stored = json.loads(json.dumps(matches.as_dict()))
-    assert [item["right"] for item in stored["items"]] == [match.right for match in matches]
+    assert [item["right"] for item in stored["items"]] == [item.right for item in matches]
     assert len(matches.as_dict(top=3)["items"]) == 3
     assert [*matches.to_frame()["left_id"]] == [f"L{i}" for i in range(300)]
     matches.save(tmp_path / "m.csv")
     assert len((tmp_path / "m.csv").read_text().splitlines()) == 301
     with pytest.raises(InputError, match=r"m\.csv"):
         matches.save(tmp_path / "m.csv")
-    assert "by chance" in repr(matches)
+    assert "are false" in repr(matches)
     assert max(map(len, matches.text().split("\n"))) <= 80
     assert "<b>" not in matches._repr_html_()
-
-
-class Nothing(Words):
-    """An encoder that knows no word."""
-
-    def _word(self, word: str) -> Singles:
-        return np.zeros(48, np.float32)
-
-
-def test_equal_texts_match_though_the_encoder_knows_no_word() -> None:
-    """In another list, and in the same one, where no text is its own match."""
-    alike = ["a ship", "a tree", "a ship", "a ship"]
-    found = firth.match(alike, encoder=Nothing())
-    assert [(match.right, match.score) for match in found if match.is_match] == [
-        (2, 1.0), (0, 1.0), (0, 1.0),
-    ]  # fmt: skip
-    assert not found[1].is_match
-    across = firth.match(["a ship", "a hill"], alike, encoder=Nothing())
-    assert [match.right for match in across] == [0, None]
-
-
-def test_no_share_is_rounded_to_nothing() -> None:
-    """What is not 0 is not shown as 0, and of no matches no share is said."""
-    matches = firth.match(LEFT, PAIRED, encoder=Words())
     few = replace(matches, expected_false=0.0001)
-    assert "less than 0.1% of these are expected by chance" in few.summary()
+    assert "less than 0.1% of these are false" in few.summary()
     none = replace(matches, items=tuple(item for item in matches if not item.is_match))
-    assert "chance" not in none.summary()
+    assert "false" not in none.summary()
 
 
-def test_few_texts_have_no_rate() -> None:
-    """The text says so, and equal texts match all the same."""
-    matches = firth.match(["a ship sailed", "it rained"], ["a ship sailed"], encoder=Words())
-    assert [match.right for match in matches] == [0, None]
-    assert matches.expected_false is None
-    assert "Nothing is known" in matches.text().replace("\n", " ")
-
-
-def test_a_rate_that_few_texts_cannot_show_is_a_guess(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said of 40 texts, and not of 300. Where all are alike no cosine has the rate."""
-    few, many = (firth.match(LEFT[:n], RIGHT[:n], encoder=Words()) for n in (40, 300))
+def test_a_rate_that_few_texts_cannot_show_is_a_guess() -> None:
+    """It is said of 40 texts, and not of 300."""
+    few = match(LEFT[:40], PAIRED[:40], false_match_rate=0.01)
     assert "is a guess" in few.text().replace("\n", " ")
-    assert not many.notes
-    alike = MatchNull(tuple(np.linspace(-0.3, -0.02, 200).tolist()), 0.1, 300, 300)
-    monkeypatch.setattr("firth.search.match.fit_lists", lambda *_: alike)
-    matches = firth.match([*LEFT, RIGHT[0]], RIGHT, encoder=Words(), false_match_rate=0.00001)
-    assert matches.threshold == 1.0
-    assert matches.found[0].right == 0
-    assert "so alike" in matches.text().replace("\n", " ")
+    assert not match(LEFT, PAIRED, false_match_rate=0.01).notes
     shown = Calibration(MatchNull(tuple(np.linspace(-0.3, 0.1, 200).tolist()), 0.1, 9, 300)).text()
     assert "none" in shown
     assert "Rates below 0.33% are guesses" in shown.replace("\n", " ")
@@ -204,7 +302,8 @@ def test_calibrate_takes_texts_vectors_and_documents() -> None:
         (LEFT, {"right": []}, "at least one"),
         (LEFT, {"left_ids": ["1"]}, "as many"),
         (LEFT, {"false_match_rate": 0.0}, "between 0 and 1"),
-        (LEFT, {"false_match_rate": "1 %"}, "between 0 and 1"),
+        (LEFT, {"precision": "90 %"}, "between 0 and 1"),
+        (LEFT, {"precision": 0.9, "false_match_rate": 0.1}, "one of them"),
         (DataFrame({"text": LEFT}), {}, "list of texts"),
     ],
 )

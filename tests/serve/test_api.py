@@ -81,15 +81,15 @@ def test_embeddings_have_the_form_of_openai(address: str, toy_folder: Path) -> N
 def test_lists_are_matched(address: str) -> None:
     """As by `firth.match`, with the encoder of the search; one list is matched with itself."""
     left = [f"A ship of {number} tons left the harbor." for number in range(24)]
-    body = {"left": left, "right": left[:-1], "false_match_rate": 0.1}
+    body = {"left": left, "right": left[:-1], "precision": 0.8}
     result = ask(address, "/api/match", body)[-1]["result"]
     assert [item["right"] for item in result["items"][:-1]] == [*range(23)]
-    assert result["false_match_rate"] == 0.1
+    assert result["precision"] == 0.8
     assert str(result["matches"]) in result["summary"]
     result = ask(address, "/api/match", {"left": left})[-1]["result"]
     assert all(item["nearest"] not in ("", item["text"]) for item in result["items"])
     wrong: dict[str, Any]
-    for wrong in ({"left": []}, {"left": left, "false_match_rate": 1.5}):
+    for wrong in ({"left": []}, {"left": left, "precision": 1.5}):
         assert problem(address, "/api/match", wrong)[0] == 422
 
 

@@ -1,7 +1,8 @@
 """Commands that find text, and what their scores mean: `search`, `match`, `duplicates`, ..."""
 
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,6 +23,9 @@ from firth.cli.options import (
 )
 from firth.run.console import say, wrapped
 from firth.run.errors import InputError
+
+if TYPE_CHECKING:
+    from firth.corpus.document import Document
 
 Unit = Annotated[
     Literal["sentence", "document"], typer.Option(help="Result: sentences or documents.")
@@ -117,10 +121,24 @@ def match(
     ] = None,
     column: Column = "text",
     id_column: IdColumn = None,
-    encoder: EncoderName = None,
+    precision: Annotated[
+        float | None, typer.Option(help="Share of the matches that shall be right. [default: 0.9]")
+    ] = None,
     false_match_rate: Annotated[
-        float, typer.Option(help="Share of texts without a counterpart that may get a match.")
-    ] = 0.01,
+        float | None,
+        typer.Option(help="In its place: share of texts without a counterpart that get a match."),
+    ] = None,
+    many_to_one: Annotated[
+        bool | None,
+        typer.Option(
+            "--many-to-one/--one-to-one",
+            help="Several texts of LEFT may match one of RIGHT. [default: as the lists say]",
+        ),
+    ] = None,
+    veto: Annotated[
+        bool, typer.Option("--veto", help="Texts that differ in what matters do not match.")
+    ] = False,
+    encoder: EncoderName = None,
     language: Annotated[str, typer.Option(help="Language of the texts (ISO 639-1).")] = "auto",
     top: Top = 20,
     workers: Workers = 1,
@@ -132,22 +150,47 @@ def match(
 ) -> None:
     """Match each text of a list with one of another, or of the same, without a run.
 
-    --out writes a row for each text of LEFT: CSV by the name .csv, JSON Lines otherwise.
+    --out writes a row for each text of LEFT, with the columns of both files side by side: CSV by
+    the name .csv, JSON Lines otherwise.
     """
     from firth.plain import match as match_lists
+    from firth.run.outputs import claim_output, write_rows
 
-    sides = [_texts(file, column, id_column) for file in (left, right) if file is not None]
-    ids, texts = zip(*sides, strict=True)
+    if out is not None:
+        claim_output(out, force)
+    sides = [_documents(file, column, id_column) for file in (left, right) if file is not None]
+    texts = [[document.text.strip() for document in side] for side in sides]
+    ids = [[document.id for document in side] for side in sides]
     result = match_lists(
         *texts,
-        encoder=encoder,
+        precision=precision,
         false_match_rate=false_match_rate,
+        many_to_one=many_to_one,
+        veto=veto,
+        encoder=encoder,
         left_ids=ids[0],
         right_ids=ids[1] if right is not None else None,
         language=language,
         executor=executor_of(workers, ray),
     )
-    show_result(result, as_json, top, out, force)
+    if out is None:
+        show_result(result, as_json, top)
+        return
+    columns = [[*dict.fromkeys(chain(*(record.fields for record in side)))] for side in sides]
+
+    def row(side: int, name: str, number: int | None) -> dict[str, str]:
+        fields = {} if number is None else sides[side][number].fields
+        return {f"{name}: {key}": "; ".join(fields.get(key, ())) for key in columns[side]}
+
+    write_rows(
+        out,
+        [
+            row(0, "left", item.left) | row(-1, "right", item.right) | item.as_dict()
+            for item in result
+        ],
+        force,
+    )
+    say(wrapped(f"{out}: {result.summary()}"))
 
 
 def calibrate(
@@ -173,7 +216,8 @@ def calibrate(
     if file is not None:
         if run is not None:
             raise InputError("got a file and --run; expected one of them")
-        known = calibrate_texts(_texts(file, column, None)[1], encoder=encoder)
+        texts = [document.text.strip() for document in _documents(file, column, None)]
+        known = calibrate_texts(texts, encoder=encoder)
     else:
         if encoder is not None:
             raise InputError("got --encoder without a file of texts; a run has its own")
@@ -190,16 +234,17 @@ def calibrate(
     show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
 
 
-def _texts(file: Path, column: str, id_column: str | None) -> tuple[list[str], list[str]]:
-    """Return the ids and the texts of a file, at least one."""
+def _documents(file: Path, column: str, id_column: str | None) -> "list[Document]":
+    """Return the records of a file with all their fields, at least one."""
+    from firth.corpus.document import ALL_FIELDS
     from firth.corpus.read import read_texts
     from firth.run.settings import CorpusSettings
 
-    settings = CorpusSettings(text_field=column, id_field=id_column)
-    rows = list(read_texts(file, settings))
-    if not rows:
+    settings = CorpusSettings(text_field=column, id_field=id_column, fields=ALL_FIELDS)
+    documents = list(read_texts(file, settings))
+    if not documents:
         raise InputError(f"{file}: has no text in a field {column!r}. Name it with --text")
-    return [id for id, _ in rows], [text for _, text in rows]
+    return documents
 
 
 def compare_documents(

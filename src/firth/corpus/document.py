@@ -92,6 +92,8 @@ class Document:
 
 
 Item = Document | Problem
+ALL_FIELDS = ("*",)
+"""In place of names of fields: all that a record has."""
 
 
 def record_of(
@@ -128,12 +130,13 @@ def record_of(
         return
     title = record.get(columns.title)
     date = _name(record, columns.date)
+    kept = record if settings.fields == ALL_FIELDS else settings.fields
     document = Document(
         id=named or id or f"{source}:{line}",
         text="\n\n".join({" ".join(part.split()): part for part in parts.values()}.values()),
         title=clean(title) if isinstance(title, str) else "",
         date=iso_date(date),
-        fields={name: values for name in settings.fields if (values := _values(record.get(name)))},
+        fields={name: values for name in kept if (values := _values(record.get(name)))},
         source=source,
         line=line,
         group=_name(record, settings.group_by) if settings.group_by else "",

@@ -421,8 +421,8 @@ def _fetched(storage: Any, protocol: str, path: str, about: Mapping[str, Any]) -
     return here
 
 
-def read_texts(file: Path, settings: CorpusSettings) -> Iterator[tuple[str, str]]:
-    """Yield the id and the text of each document; of a text file, of each line.
+def read_texts(file: Path, settings: CorpusSettings) -> Iterator[Document]:
+    """Yield the documents of a file; of a text file, each line.
 
     `settings` name the fields of both. What cannot be read is skipped, and said.
     """
@@ -433,6 +433,6 @@ def read_texts(file: Path, settings: CorpusSettings) -> Iterator[tuple[str, str]
             if skipped <= _SHOWN:
                 note(f"skipped: {item}")
         else:
-            yield item.id, item.text.strip()
+            yield item
     if skipped > _SHOWN:
         note(f"skipped: {skipped - _SHOWN:,} more")

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from firth.corpus.document import (
+    ALL_FIELDS,
     Document,
     Item,
     Problem,
@@ -65,6 +66,8 @@ def _read_records(source: Source, settings: CorpusSettings, advance: Advance) ->
         if lacking := [name for name in columns.text if name not in names]:
             problem = missing(source.name, 1, lacking[0], list(names))
             raise BrokenError(problem.reason, problem.detail)
+        if settings.fields == ALL_FIELDS:
+            return names
         group = settings.group_by or ""
         return {*columns.text, columns.id, columns.title, columns.date, *settings.fields, group}
 

@@ -25,6 +25,8 @@ VARIABLE = "FIRTH_ENCODER"
 """Environment variable that names the encoder of new runs, in place of `auto`."""
 ASKED = 100
 """Questions of a type that an encoder answers: the fewest that count."""
+SECONDS = 30
+"""Seconds in which lists are encoded, where nobody named an encoder for them."""
 _FEWEST = 2
 """Sentences of usual length by which an encoder can be normalized."""
 
@@ -81,6 +83,19 @@ def compared(run: Run, name: str) -> Decision:
     baseline = answer(open_baseline("ngrams", run), questions)
     answers = answer_by_vectors(questions, encoder.encode(texts_of(questions)))
     return decide(baseline, answers, must_gain=False, seed=run.settings.seed)
+
+
+def affordable_encoder(texts: int, language: str) -> str:
+    """Return the best installed encoder that reads a language, and encodes so many texts within
+    `SECONDS`; `none` where there is none. The variable `FIRTH_ENCODER` names another."""
+    if (named := os.environ.get(VARIABLE) or AUTO) != AUTO:
+        return named
+    languages = language.split(SEVERAL)
+    for name, known in AUTOMATIC.items():
+        is_fast = texts / known.texts_per_second <= SECONDS
+        if is_fast and known.languages.issuperset(languages) and is_installed(name):
+            return name
+    return TEXT_ALONE
 
 
 def is_installed(name: str) -> bool:

@@ -8,7 +8,7 @@ questions whose own document is hidden. Both are drawn when a run is built
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -142,11 +142,6 @@ class MatchNull:
         angle = float(np.interp(-np.log(rate), -np.log(_CHANCES), self.angles))
         beyond = self.gap * max(float(np.log(_CHANCES[-1] / rate)), 0.0)
         return float(np.cos(min(angle + beyond + self._moved(texts), 0.0)))
-
-    def among(self, texts: int) -> "MatchNull":
-        """Return the null of the best of so many others."""
-        angles = tuple((np.array(self.angles) + self._moved(texts)).tolist())
-        return replace(self, angles=angles, texts=texts)
 
     def _moved(self, texts: int | None) -> float:
         return 0.0 if texts is None else self.gap * float(np.log(max(texts, 1) / self.texts))

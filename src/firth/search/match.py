@@ -10,19 +10,13 @@ from scipy import sparse
 
 from firth.run.console import WIDTH, plural
 from firth.run.executor import Executor, Local
-from firth.run.results import TOP, Record, Results
+from firth.run.results import Record, Results
 from firth.search.calibration import percent
 from firth.search.evidence import Reader
 from firth.search.pairing import FEWEST, Compared, Leads, leads
-from firth.search.profiles import (
-    candidates,
-    cosines,
-    differ_in,
-    opposed_words,
-    tables,
-)
+from firth.search.profiles import candidates, cosines, differ_in, opposed_words, tables
 from firth.text.near import Kind
-from firth.text.types import Floats, Ints, Singles
+from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
 
 WORDS, CHARACTERS, BOTH = "words", "characters", "words and characters"
@@ -31,7 +25,7 @@ PRECISION = 0.9
 _MORE, _FEW_MORE, _MANY = 1.1, 5, 1.25
 """Times as many matches, and so many more, that another similarity than `BOTH` must find, since the
 best of several is best by chance, too; and times as many where several texts match one."""
-_EQUAL, _NEARLY = 1.0, 0.999
+_EQUAL, _NEARLY, _LEAST = np.float32(1), np.float32(0.999), 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,11 +160,18 @@ class _Distinct:
     @classmethod
     def among(cls, keys: Sequence[str]) -> "_Distinct":
         numbers: dict[str, int] = {}
-        firsts = []
+        firsts = list[int]()
         for at, key in enumerate(keys):
             if numbers.setdefault(key, len(numbers)) == len(firsts):
                 firsts.append(at)
         return cls(np.array(firsts), np.array([numbers[key] for key in keys]))
+
+    def copies(self) -> list[list[int]]:
+        """Return the numbers of the texts that are equal to each distinct one, itself included."""
+        copies: list[list[int]] = [[] for _ in self.firsts]
+        for at, number in enumerate(self.of.tolist()):
+            copies[number].append(at)
+        return copies
 
 
 def match_texts(
@@ -206,8 +207,11 @@ def match_texts(
 
     several = bool(many_to_one)
     if many_to_one is None and right is not None:
-        one, many = (count(leads(compared[BOTH], relation)) for relation in (False, True))
-        several = many > _MANY * one + _FEW_MORE
+        result = leads(compared[BOTH])
+        matches = result.leads >= result.cut(precision, rate)
+        copies, others = (np.bincount(side.of) for side in distinct)
+        copies, others = copies[matches], others[result.nearest[matches, 0]]
+        several = bool(copies.sum() > _MANY * copies[copies == others].sum() + _FEW_MORE)
     results = {name: leads(pairs, several) for name, pairs in compared.items()}
     counts = {name: count(result) for name, result in results.items()}
     best = max(counts, key=lambda name: counts[name])
@@ -215,7 +219,7 @@ def match_texts(
     result = results[chosen]
     cut = result.cut(precision, rate)
     equal = _equal(keys, distinct)
-    items = _items(sides, distinct, result, cut, equal, Reader(language), veto, many_to_one is False)
+    items = _items(sides, distinct, result, cut, equal, Reader(language), veto, several)
     notes = []
     if len(result.null) < FEWEST:
         notes.append("Lists are too short for a rate: only equal texts match.")
@@ -229,7 +233,7 @@ def match_texts(
         similarity=chosen,
         candidates=counts,
         many_to_one=several,
-        expected_false=result.expected_false(cut) if known else None,
+        expected_false=float(result.expected_false(np.array([cut]))[0]) if known else None,
         notes=tuple(notes),
     )
 
@@ -286,14 +290,14 @@ def _compared(
         words = halves(table.words)
         stay = ~differ_in(*words, pairs, opposed_words(words[1]))
         pairs = pairs[0][stay], pairs[1][stay]
-    similarities = {
+    similarities: dict[str, Singles] = {
         WORDS: cosines(*halves(table.stems), pairs),
         CHARACTERS: cosines(*halves(table.characters), pairs),
     }
-    similarities[BOTH] = (similarities[WORDS] + similarities[CHARACTERS]) / 2
+    similarities[BOTH] = (similarities[WORDS] + similarities[CHARACTERS]) / np.float32(2)
     if vectors:
         similarities[ENCODER] = cosines(vectors[0], vectors[-1], pairs)
-        similarities[ALL] = (similarities[BOTH] + _alike(similarities[ENCODER], similarities[BOTH])) / 2
+        similarities[ALL] = _mean(similarities[BOTH], similarities[ENCODER])
     are_equal = np.isin(pairs[0] * size + pairs[1], equal[0] * size + equal[1])
     sizes = n, size
     return {
@@ -302,10 +306,11 @@ def _compared(
     }
 
 
-def _alike(scores: Singles, like: Singles) -> Singles:
-    """Return scores with the mean and the deviation of others."""
-    spread = max(float(scores.std()), 1e-6)
-    return (scores - scores.mean()) / spread * like.std() + like.mean()
+def _mean(a: Singles, b: Singles) -> Singles:
+    """Return the mean of scores, where the second get the mean and deviation of the first."""
+    deviation = max(float(b.std()), _LEAST)
+    mean: Singles = (a + (b - b.mean()) / deviation * a.std() + a.mean()) / 2
+    return mean
 
 
 def _items(
@@ -316,27 +321,28 @@ def _items(
     equal: tuple[Ints, Ints],
     reader: Reader,
     veto: bool,
-    one_to_one: bool,
+    several: bool,
 ) -> tuple[Match, ...]:
     """Return a match for each text of the left list."""
-    left, right, others = sides[0], sides[-1], distinct[-1].firsts
-    single = len(sides) == 1
-    copies: dict[int, list[int]] = {}
-    for at, number in enumerate(distinct[0].of.tolist()):
-        copies.setdefault(number, []).append(at)
+    left, right = sides[0], sides[-1]
+    copies = [side.copies() for side in distinct]
     chances = result.chance(result.leads) if len(result.null) >= FEWEST else None
     matches = result.leads >= cut
     matches[equal[0]] = True
     items = []
     for at, number in enumerate(distinct[0].of.tolist()):
-        numbers = [int(others[j]) if j >= 0 else None for j in result.nearest[number].tolist()]
         is_match, score = bool(matches[number]), float(np.cos(result.angles[number, 0]))
-        alike = copies[number]
-        if single and len(alike) > 1:
+        alike = copies[0][number]
+        rank = alike.index(at)
+        first, second = result.nearest[number].tolist()
+        numbers = [None if j < 0 else copies[-1][j][0] for j in (first, second)]
+        if len(sides) == 1 and len(alike) > 1:
             is_match, score = True, 1.0
-            numbers = [alike[0] if at != alike[0] else alike[1], numbers[0]]
-        elif one_to_one and at != alike[0]:
-            is_match = False
+            numbers = [alike[0] if rank else alike[1], numbers[0]]
+        elif first >= 0:
+            # Which of some equal texts belong together is told by their order, if at all.
+            is_match &= several or len(alike) == len(copies[-1][first])
+            numbers[0] = copies[-1][first][min(rank, len(copies[-1][first]) - 1)]
         nearest, runner_up = ("" if j is None else right.texts[j] for j in numbers)
         why = reader.compare(left.texts[at], nearest) if is_match else None
         kind = reader.kind(left.texts[at], nearest) if is_match else Kind.RELATED

@@ -7,6 +7,11 @@ cosines are exponential, j times the gap after the j-th nearest has one distribu
 (Rényi 1953). So the best of a text without a counterpart is ahead of the next by such a multiple.
 Hence the number of false matches from a lead on, and of texts without a counterpart: those that
 are hardly ahead, divided by the share of the null that is not either (Storey 2002).
+
+How far the best of such a text would be ahead on the other side is not known. If it is nearer by
+the whole gap there, too, the null is that of strangers: right where nothing has a counterpart, and
+too careful where most have one, whose second best are often siblings of it. So lists have a null
+with a small part of the gap, and the strangers' only decides whether anything matches at all.
 """
 
 from dataclasses import dataclass
@@ -22,9 +27,14 @@ LEVELS = 2
 _DEPTH = LEVELS + 2
 _NEAREST = 0.05
 """Radians: how near two texts are whose angle is smaller, so that equal ones have a lead."""
-_HARDLY = 0.8
+_HARDLY = 0.5
 """The quantile of the null up to which a text is hardly ahead."""
 _SURE = 1e-3
+_PART = 0.15
+"""Part of the gap by which the best of a text without a counterpart is nearer, seen from the other
+side. Half of the lists of names chose it, with `_HARDLY` and `LEVELS`."""
+_ANY = 0.3
+"""Share of the matches that strangers may explain; if no lead has less, nothing matches."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Leads:
         angles: Their angles, (n, 2).
         leads: Of each left text, (n,); 0 or less where the nearest is no mutual match.
         null: Leads of texts without a counterpart, ascending.
+        strangers: The same where no text has a counterpart, ascending.
         without: How many texts have no counterpart, about.
     """
 
@@ -73,34 +84,43 @@ class Leads:
     angles: Floats
     leads: Floats
     null: Floats
+    strangers: Floats
     without: float
 
     def chance(self, leads: Floats) -> Floats:
-        """Return the share of texts without a counterpart that are as far ahead, in (0, 1]."""
-        as_high = len(self.null) - np.searchsorted(self.null, leads - 1e-12)
-        return (as_high + 0.5) / (len(self.null) + 1)
+        """Return the share of strangers that are as far ahead, in (0, 1]."""
+        return _share_from(self.strangers, leads)
 
-    def expected_false(self, lead: float) -> float:
-        """Return how many matches from a lead on are expected to be false."""
-        return float(self.without * self.chance(np.array([lead]))[0])
+    def expected_false(self, leads: Floats) -> Floats:
+        """Return how many matches from each lead on are expected to be false."""
+        false: Floats = self.without * _share_from(self.null, leads)
+        return false
 
     def cut(self, precision: float | None, rate: float | None) -> float:
         """Return the least lead of a match; infinity where none is good enough.
 
         Args:
             precision: Share of the matches that are expected to be right, in (0, 1).
-            rate: Share of the texts without a counterpart that get a match, if no precision.
+            rate: In its place, share of the texts without a counterpart that get a match.
         """
         cuts = np.unique(self.leads[self.leads > 0])
+        matches = len(self.leads) - np.searchsorted(np.sort(self.leads), cuts)
         chance = self.chance(cuts)
-        if precision is None:
+        if rate is not None:
             good = np.flatnonzero(chance <= rate)
         else:
-            matches = len(self.leads) - np.searchsorted(np.sort(self.leads), cuts)
-            good = np.flatnonzero(self.without * chance <= (1 - precision) * matches)
-        if len(self.null) < FEWEST or not len(good):
-            return np.inf
-        return float(cuts[good[0]])
+            false = self.expected_false(cuts)
+            good = np.flatnonzero(false <= (1 - (precision or 0)) * matches)
+            if not (chance * len(self.leads) <= _ANY * matches).any():
+                return np.inf
+        return float(cuts[good[0]]) if len(good) and len(self.null) >= FEWEST else np.inf
+
+
+def _share_from(null: Floats, leads: Floats) -> Floats:
+    """Return the share of ascending values that are as high as each lead, in (0, 1]."""
+    as_high = len(null) - np.searchsorted(null, leads - 1e-12)
+    share: Floats = (as_high + 0.5) / (len(null) + 1)
+    return share
 
 
 def leads(compared: Compared, many_to_one: bool = False) -> Leads:
@@ -115,12 +135,12 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     back, back_angles = compared.nearest(1, 2)
     rows = np.arange(len(numbers))
 
-    def lead(place: int, gap: Floats) -> Floats:
-        """Of the text at a place if it is ahead by a gap, and nearer by what the best would be."""
+    def lead(place: int, gap: Floats, part: float = 0.0) -> Floats:
+        """Of the text at a place if it is ahead by a gap, on the other side by a part more."""
         number, angle = numbers[:, place], angles[:, place]
         is_own = back[number, 0] == rows
         rival = np.where(is_own, back_angles[number, 1], back_angles[number, 0])
-        ahead = gap if many_to_one else np.minimum(gap, rival - angle)
+        ahead = gap if many_to_one else np.minimum(gap, rival - angle + part * gap)
         nearness = angle - gap if place else angle
         ahead = ahead / np.maximum(nearness, _NEAREST)
         return np.where(angle < np.pi / 2, ahead, 0.0)
@@ -128,9 +148,18 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     mine = lead(0, angles[:, 1] - angles[:, 0])
     places_of_null = [j for j in range(1, LEVELS + 1) if compared.sizes[1] > j + 1]
     gaps = [(j + 1) * (angles[:, j + 1] - angles[:, j]) for j in places_of_null]
-    null = [lead(j, gap) for j, gap in zip(places_of_null, gaps, strict=True)]
-    values = np.sort(np.concatenate([np.zeros(0), *null]))
-    hardly = max(float(np.quantile(values, _HARDLY)), 0.0) if len(values) else 0.0
-    few = (values <= hardly).mean() if len(values) else 1.0
+    null, strangers = (
+        np.sort(
+            np.concatenate(
+                [
+                    np.zeros(0),
+                    *(lead(j, gap, part) for j, gap in zip(places_of_null, gaps, strict=True)),
+                ]
+            )
+        )
+        for part in (_PART, 1.0)
+    )
+    hardly = max(float(np.quantile(null, _HARDLY)), 0.0) if len(null) else 0.0
+    few = (null <= hardly).mean() if len(null) else 1.0
     without = min(float(len(mine)), ((mine <= hardly).sum() + 1) / max(few, _SURE))
-    return Leads(numbers[:, :2], angles[:, :2], mine, values, without)
+    return Leads(numbers[:, :2], angles[:, :2], mine, null, strangers, without)

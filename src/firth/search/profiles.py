@@ -8,9 +8,11 @@ in them: what most of them have says little, and costs most.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from firth.run.console import progress
@@ -24,7 +26,7 @@ NEAREST = 10
 _WORK = 2e9
 """Products of weights by which all texts of one side meet those of the other."""
 _ROWS, _PAIRS = 1_000, 100_000
-Rows = sparse.csr_matrix | Singles
+Rows = Any
 """Unit rows of texts: sparse, or vectors of an encoder."""
 
 
@@ -158,10 +160,13 @@ def cosines(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
     """Return the cosine of each pair of rows, (pairs,), in [-1, 1]."""
     parts = []
     for at in range(0, len(pairs[0]), _PAIRS):
-        a, b = (rows[side[at : at + _PAIRS]] for rows, side in zip((left, right), pairs, strict=True))
+        a, b = (
+            rows[side[at : at + _PAIRS]] for rows, side in zip((left, right), pairs, strict=True)
+        )
         products = a.multiply(b) if sparse.issparse(a) else a * b
         parts.append(np.asarray(products.sum(axis=1), np.float32).ravel())
-    return np.clip(np.concatenate([np.zeros(0, np.float32), *parts]), -1, 1)
+    values: Singles = np.clip(np.concatenate([np.zeros(0, np.float32), *parts]), -1, 1)
+    return values
 
 
 def opposed_words(rows: sparse.csr_matrix) -> frozenset[tuple[int, int]]:
@@ -183,9 +188,9 @@ def opposed_words(rows: sparse.csr_matrix) -> frozenset[tuple[int, int]]:
     rest = (sums[entries] - digests[rows.indices])[distinct]
     order = np.argsort(rest, kind="stable")
     columns = rows.indices[distinct][order]
-    bounds = np.flatnonzero(np.diff(rest[order], prepend=np.uint64(0))).tolist()
+    bounds = [0, *(1 + np.flatnonzero(np.diff(rest[order]))).tolist(), len(columns)]
     met: dict[tuple[int, int], int] = {}
-    for start, end in zip(bounds, [*bounds[1:], len(columns)], strict=True):
+    for start, end in pairwise(bounds):
         if not 1 < end - start <= _MOST_OPPOSED:
             continue
         alike = sorted(set(columns[start:end].tolist()))
@@ -204,7 +209,7 @@ def differ_in(
     right: sparse.csr_matrix,
     pairs: tuple[Ints, Ints],
     opposed: frozenset[tuple[int, int]],
-) -> Singles:
+) -> npt.NDArray[np.bool_]:
     """Return for each pair whether the two texts differ in just two words that are opposed."""
     sizes = [np.diff(rows.indptr)[side] for rows, side in zip((left, right), pairs, strict=True)]
     parts = []

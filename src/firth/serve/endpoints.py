@@ -207,15 +207,14 @@ def calibrate(
 
 @_endpoint("POST", "/api/match", Work.LONG, LISTS_BODY)
 def match(
-    served: Model, /, left: Texts, right: Texts | None = None, false_match_rate: Share = 0.01
+    served: Model, /, left: Texts, right: Texts | None = None, precision: Share = 0.9
 ) -> Plain:
     """Return what matches each text of a list in another one, by the encoder of the search."""
     index = served.ask(lambda opened: opened.search.index)
-    rate, language = false_match_rate, index.corpus.language
     matches = match_lists(
-        left, right, encoder=index.encoder, false_match_rate=rate, language=language
+        left, right, encoder=index.encoder, precision=precision, language=index.corpus.language
     )
-    return {**matches.as_dict(), "summary": matches.summary()}
+    return matches.as_dict()
 
 
 @_endpoint("POST", "/api/duplicates", Work.LONG)

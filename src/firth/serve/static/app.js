@@ -271,17 +271,17 @@ const pages = {
 
   async match(query, main) {
     const result = make("section");
-    const rate = make("select", { name: "rate" }, [0.01, 0.05, 0.001].map((share) =>
+    const precision = make("select", { name: "precision" }, [0.9, 0.95, 0.8].map((share) =>
       make("option", { value: share }, `${100 * share} %`)));
     const lines = (name) => (lists[name] ?? "").split("\n").filter((each) => each.trim());
     const run = (event) => {
       event.preventDefault();
       const [left, right] = [lines("left"), lines("right")];
-      const body = { left, false_match_rate: Number(rate.value), ...(right.length ? { right } : {}) };
+      const body = { left, precision: Number(precision.value), ...(right.length ? { right } : {}) };
       return show(result, async (progress) => {
         const { summary, notes, items } = await ask("/api/match", body, progress);
         const rows = items.filter((item) => item.right !== null).map((item) => [text(item.text), text(item.nearest),
-          make("span", {}, `${item.kind}, cosine ${number(item.score)}`,
+          make("span", {}, `${item.kind}, similarity ${number(item.score)}`,
             item.chance === null ? "" : `, chance ${rare(item.chance)}`,
             item.differ.length ? [", ", link("differences", { text1: item.text, text2: item.nearest },
               `differ in ${item.differ.join(" and ")}`)] : "")]);
@@ -289,13 +289,13 @@ const pages = {
         return [make("p", {}, [summary, ...notes].map((each) => each.replace(/[^.]$/, "$&.")).join(" ")),
           ...(rows.length ? [tabled(["Text", "Its match", "How near"], rows)] : []),
           ...(none.length ? [make("details", { open: !rows.length }, make("summary", {}, `${none.length} without a match`),
-            tabled(["Text", "Nearest", "Cosine"], none.map((item) => [text(item.text), text(item.nearest || "–"), number(item.score)])))] : [])];
+            tabled(["Text", "Nearest", "Similarity"], none.map((item) => [text(item.text), text(item.nearest || "–"), number(item.score)])))] : [])];
       });
     };
     main.replaceChildren(make("form", { onsubmit: run },
       make("div", { class: "columns" }, listField("left", "Texts, one a line", lists),
         listField("right", "Where their matches are looked for; empty: among the others", lists)),
-      make("label", {}, "Texts without a counterpart that may get a match", rate), make("button", {}, "Match")), result);
+      make("label", {}, "Matches that shall be right", precision), make("button", {}, "Match")), result);
     main.querySelector("textarea").focus();
   },
 
