@@ -107,7 +107,6 @@ Column = Annotated[
     str,
     typer.Option("--text", metavar="FIELD,...", help="Fields of tables and records with the text."),
 ]
-IdColumn = Annotated[str | None, typer.Option("--id", help="Field of what the texts are called.")]
 EncoderName = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Encoder. By default the one that firth build would take."),
@@ -120,7 +119,6 @@ def match(
         Path | None, typer.Argument(metavar="RIGHT", help="The same. [default: LEFT]")
     ] = None,
     column: Column = "text",
-    id_column: IdColumn = None,
     precision: Annotated[
         float | None, typer.Option(help="Share of the matches that shall be right. [default: 0.9]")
     ] = None,
@@ -139,8 +137,6 @@ def match(
         bool, typer.Option("--veto", help="Texts that differ in what matters do not match.")
     ] = False,
     encoder: EncoderName = None,
-    language: Annotated[str, typer.Option(help="Language of the texts (ISO 639-1).")] = "auto",
-    top: Top = 20,
     workers: Workers = 1,
     ray: RayAddress = None,
     out: Out = None,
@@ -158,7 +154,7 @@ def match(
 
     if out is not None:
         claim_output(out, force)
-    sides = [_documents(file, column, id_column) for file in (left, right) if file is not None]
+    sides = [_documents(file, column) for file in (left, right) if file is not None]
     texts = [[document.text.strip() for document in side] for side in sides]
     ids = [[document.id for document in side] for side in sides]
     result = match_lists(
@@ -170,11 +166,10 @@ def match(
         encoder=encoder,
         left_ids=ids[0],
         right_ids=ids[1] if right is not None else None,
-        language=language,
         executor=executor_of(workers, ray),
     )
     if out is None:
-        show_result(result, as_json, top)
+        show_result(result, as_json)
         return
     columns = [[*dict.fromkeys(chain(*(record.fields for record in side)))] for side in sides]
 
@@ -216,7 +211,7 @@ def calibrate(
     if file is not None:
         if run is not None:
             raise InputError("got a file and --run; expected one of them")
-        texts = [document.text.strip() for document in _documents(file, column, None)]
+        texts = [document.text.strip() for document in _documents(file, column)]
         known = calibrate_texts(texts, encoder=encoder)
     else:
         if encoder is not None:
@@ -234,13 +229,13 @@ def calibrate(
     show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
 
 
-def _documents(file: Path, column: str, id_column: str | None) -> "list[Document]":
+def _documents(file: Path, column: str) -> "list[Document]":
     """Return the records of a file with all their fields, at least one."""
     from firth.corpus.document import ALL_FIELDS
     from firth.corpus.read import read_texts
     from firth.run.settings import CorpusSettings
 
-    settings = CorpusSettings(text_field=column, id_field=id_column, fields=ALL_FIELDS)
+    settings = CorpusSettings(text_field=column, fields=ALL_FIELDS)
     documents = list(read_texts(file, settings))
     if not documents:
         raise InputError(f"{file}: has no text in a field {column!r}. Name it with --text")
