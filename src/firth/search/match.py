@@ -6,7 +6,6 @@ from textwrap import shorten
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from firth.run.console import WIDTH, plural
 from firth.run.executor import Executor, Local
@@ -272,8 +271,7 @@ def _compared(
     def halves(rows: Any) -> tuple[Any, Any]:
         return (rows, rows) if single else (rows[:n], rows[n:])
 
-    joined = sparse.hstack([table.stems, table.characters], "csr")
-    left, right = halves(joined)
+    left, right = halves(table.joined())
     met = [candidates(left, None if single else right, executor)]
     vectors = [
         side.vectors[firsts.firsts]

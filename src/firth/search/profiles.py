@@ -9,17 +9,19 @@ in them: what most of them have says little, and costs most.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from firth.run.console import progress
 from firth.run.executor import Executor
 from firth.text.stems import word_grams
 from firth.text.types import Ints, Singles
 from firth.text.words import stemmer_for, stemmer_of, stems, words
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 NEAREST = 10
 """Texts of the other side with which a text is compared."""
@@ -39,9 +41,15 @@ class Tables:
         stems, characters: Unit rows.
     """
 
-    words: sparse.csr_matrix
-    stems: sparse.csr_matrix
-    characters: sparse.csr_matrix
+    words: "sparse.csr_matrix"
+    stems: "sparse.csr_matrix"
+    characters: "sparse.csr_matrix"
+
+    def joined(self) -> "sparse.csr_matrix":
+        """Return stems and characters side by side, whose products are the sum of both."""
+        from scipy import sparse
+
+        return sparse.hstack([self.stems, self.characters], "csr")
 
 
 def tables(texts: Sequence[str], language: str) -> Tables:
@@ -62,14 +70,16 @@ def tables(texts: Sequence[str], language: str) -> Tables:
         stemmed = stems(of_text, stemmer_for(text, stemmer))
         stem_columns += [stem_numbers.setdefault(stem, len(stem_numbers)) for stem in stemmed]
     counts = _counted(columns, lengths, len(numbers))
-    grams = sparse.csr_matrix(counts @ word_grams([*numbers]).astype(np.float32))
+    grams = (counts @ word_grams([*numbers]).astype(np.float32)).tocsr()
     grams.data = 1 + np.log(grams.data)
     stem_counts = _counted(stem_columns, lengths, len(stem_numbers))
     counts.data[:] = 1
     return Tables(counts, _weighted(stem_counts), _weighted(grams))
 
 
-def _counted(columns: list[int], lengths: list[int], size: int) -> sparse.csr_matrix:
+def _counted(columns: list[int], lengths: list[int], size: int) -> "sparse.csr_matrix":
+    from scipy import sparse
+
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     ones = np.ones(len(columns), np.float32)
     counts = sparse.csr_matrix((ones, np.array(columns, np.int32), bounds), (len(lengths), size))
@@ -77,13 +87,12 @@ def _counted(columns: list[int], lengths: list[int], size: int) -> sparse.csr_ma
     return counts
 
 
-def _weighted(counts: sparse.csr_matrix) -> sparse.csr_matrix:
+def _weighted(counts: "sparse.csr_matrix") -> "sparse.csr_matrix":
     """Multiply counts, in place, by the rarity of their columns; rows have length 1, or 0."""
     texts = np.bincount(counts.indices, minlength=counts.shape[1])
     rarity = np.log((1 + counts.shape[0]) / (1 + texts)) + 1
     counts.data *= rarity.astype(np.float32)[counts.indices]
-    squares = sparse.csr_matrix((counts.data**2, counts.indices, counts.indptr), counts.shape)
-    lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    lengths = np.sqrt(np.asarray(counts.power(2).sum(axis=1)).ravel())
     counts.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(counts.indptr))
     return counts
 
@@ -97,7 +106,7 @@ def candidates(left: Rows, right: Rows | None, executor: Executor) -> tuple[Ints
         executor: What compares blocks of texts.
     """
     others = left if right is None else right
-    if sparse.issparse(left):
+    if not isinstance(left, np.ndarray):
         columns = _affordable(left, others)
         left, others = left[:, columns], others[:, columns]
     pairs = [_met(left, others, right is None, executor)]
@@ -107,7 +116,7 @@ def candidates(left: Rows, right: Rows | None, executor: Executor) -> tuple[Ints
     return keys // size, keys % size
 
 
-def _affordable(left: sparse.csr_matrix, right: sparse.csr_matrix) -> Ints:
+def _affordable(left: "sparse.csr_matrix", right: "sparse.csr_matrix") -> Ints:
     """Return the columns by which texts meet, the rarest that cost `_WORK` together."""
     work = np.bincount(left.indices, minlength=left.shape[1]).astype(np.float64)
     work *= np.bincount(right.indices, minlength=left.shape[1])
@@ -132,7 +141,7 @@ class _Meeting:
         products = block @ self.across
         nearest = np.full((block.shape[0], NEAREST), -1, np.int64)
         for i in range(len(nearest)):
-            if sparse.issparse(products):
+            if not isinstance(products, np.ndarray):
                 part = slice(products.indptr[i], products.indptr[i + 1])
                 numbers, cosines = products.indices[part], products.data[part]
             else:
@@ -147,7 +156,7 @@ class _Meeting:
 
 
 def _met(rows: Rows, others: Rows, apart: bool, executor: Executor) -> tuple[Ints, Ints]:
-    work = _Meeting(others.T.tocsr() if sparse.issparse(others) else others.T, apart)
+    work = _Meeting(others.T.tocsr() if not isinstance(others, np.ndarray) else others.T, apart)
     starts = range(0, rows.shape[0], _ROWS)
     blocks = ((at, rows[at : at + _ROWS]) for at in starts)
     parts = [*progress(executor.map(work, blocks), "Comparing texts", len(starts))]
@@ -163,13 +172,13 @@ def cosines(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
         a, b = (
             rows[side[at : at + _PAIRS]] for rows, side in zip((left, right), pairs, strict=True)
         )
-        products = a.multiply(b) if sparse.issparse(a) else a * b
+        products = a.multiply(b) if not isinstance(a, np.ndarray) else a * b
         parts.append(np.asarray(products.sum(axis=1), np.float32).ravel())
     values: Singles = np.clip(np.concatenate([np.zeros(0, np.float32), *parts]), -1, 1)
     return values
 
 
-def opposed_words(rows: sparse.csr_matrix) -> frozenset[tuple[int, int]]:
+def opposed_words(rows: "sparse.csr_matrix") -> frozenset[tuple[int, int]]:
     """Return pairs of words, the lower number first, that tell entries of a list apart.
 
     In a list without duplicates, entries that differ in one word each say that both words matter:
@@ -205,8 +214,8 @@ _MOST_OPPOSED = 100
 
 
 def differ_in(
-    left: sparse.csr_matrix,
-    right: sparse.csr_matrix,
+    left: "sparse.csr_matrix",
+    right: "sparse.csr_matrix",
     pairs: tuple[Ints, Ints],
     opposed: frozenset[tuple[int, int]],
 ) -> npt.NDArray[np.bool_]:
@@ -219,7 +228,7 @@ def differ_in(
     shared = np.concatenate([np.zeros(0), *parts])
     near = np.flatnonzero((sizes[0] - shared == 1) & (sizes[1] - shared == 1))
 
-    def of(rows: sparse.csr_matrix, number: int) -> set[int]:
+    def of(rows: "sparse.csr_matrix", number: int) -> set[int]:
         return {*rows.indices[rows.indptr[number] : rows.indptr[number + 1]].tolist()}
 
     differ = np.zeros(len(shared), bool)
