@@ -67,7 +67,7 @@ class Compared:
         return numbers, angles
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Leads:
     """How far the nearest text of each left text is ahead, and what chance gives.
 
@@ -162,4 +162,11 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     hardly = max(float(np.quantile(null, _HARDLY)), 0.0) if len(null) else 0.0
     few = (null <= hardly).mean() if len(null) else 1.0
     without = min(float(len(mine)), ((mine <= hardly).sum() + 1) / max(few, _SURE))
-    return Leads(numbers[:, :2], angles[:, :2], mine, null, strangers, without)
+    return Leads(
+        nearest=numbers[:, :2],
+        angles=angles[:, :2],
+        leads=mine,
+        null=null,
+        strangers=strangers,
+        without=without,
+    )
