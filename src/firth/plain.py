@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from firth.search.calibration import Calibration
     from firth.search.match import Matches
 
+_RECOGNIZED = 2_000
+"""Texts of lists by which their language is recognized, at most."""
+
 
 def calibrate(
     texts: Sequence[str] | Singles | Floats,
@@ -148,7 +151,8 @@ def match(
         if ids is not None and len(ids) != len(texts):
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
     if language == AUTO:
-        language = languages_of_texts(text for texts in read for text in texts)
+        every = 1 + sum(map(len, read)) // _RECOGNIZED
+        language = languages_of_texts(text for texts in read for text in texts[::every])
     if encoder is None or encoder == AUTO:
         encoder = affordable_encoder(sum(map(len, read)), language)
     opened = None if encoder == TEXT_ALONE else open_encoder(encoder)
