@@ -216,14 +216,14 @@ def test_answers_that_nobody_takes_are_given_up(
 ) -> None:
     """The client's seat is free after its time."""
     monkeypatch.setattr("firth.serve.app._SEND_SECONDS", 0.5)
-    texts = {"texts": [f"a {number}" for number in range(2_000)]}
+    texts = {"input": [f"a {number}" for number in range(2_000)], "model": "encoder"}
     with running(toy_folder) as address:
-        held = [sent(address, "/api/encode", texts) for _ in range(4)]
+        held = [sent(address, "/v1/embeddings", texts) for _ in range(4)]
         wait_for(lambda: measured(address, "firth_requests_in_progress") == 4)
         wait_for(lambda: measured(address, "firth_requests_in_progress") == 0)
         for client in held:
             client.close()
-        assert ask(address, "/api/encode", {"texts": [A]})["dimensions"]
+        assert ask(address, "/v1/embeddings", {"input": A, "model": "encoder"})["data"]
 
 
 def test_many_clients_at_once(address: str) -> None:

@@ -34,7 +34,7 @@ def test_an_assistant_gets_what_the_model_answers(toy_folder: Path) -> None:
             tools = {tool.name: tool for tool in (await session.list_tools()).tools}
             assert set(tools) == set(asked) == {function.__name__ for function in TOOLS}
             assert all(tool.annotations.read_only_hint for tool in tools.values())
-            assert tools["search"].input_schema["properties"]["top"]["maximum"] == 1_000
+            assert tools["search"].input_schema["properties"]["top"]["maximum"] == 100
             for name, fields in asked.items():
                 answers[name] = (await session.call_tool(name, fields)).structured_content
             wrong = await session.call_tool("search", {"query": "ship", "where": "color = 1"})

@@ -19,12 +19,13 @@ from starlette.types import Receive, Scope, Send
 
 from firth import __version__
 from firth.scorer.render import style
-from firth.serve.endpoints import ENDPOINTS, Endpoint, Work
+from firth.serve.endpoints import ENCODER, ENDPOINTS, Endpoint, Work
 from firth.serve.guard import Guard, Problem, client_of, length_of, read_body
 from firth.serve.workers import Limits, Workers, written
 
 _STATIC = Path(__file__).parent / "static"
-_QUICK_BODY = 1 << 12
+_MODEL = {"id": ENCODER, "object": "model", "created": 0, "owned_by": "firth"}
+_QUICK_BODY = 1 << 10
 """Bytes of a body, beyond which an answer is not quick."""
 _PIECE, _SEND_SECONDS = 1 << 14, 30.0
 """Bytes that are sent at a time, and time in which a client takes its answer."""
@@ -71,6 +72,8 @@ class Service:
                     Route(item.path, _Answering(self, item), methods=[item.method])
                     for item in ENDPOINTS.values()
                 ),
+                Route("/health", partial(_fixed, {"status": "ok"})),
+                Route("/v1/models", partial(_fixed, {"object": "list", "data": [_MODEL]})),
                 Route("/metrics", self._show_metrics),
                 Route("/openapi.json", self._describe),
                 Route("/", _index),
@@ -121,12 +124,6 @@ class _Answering:
 
     async def _answer(self, request: Request, send: Send) -> None:
         endpoint = self._endpoint
-        if endpoint.work is Work.NONE:
-            content = written(endpoint.answer(None))
-            await Response(content, media_type="application/json")(
-                request.scope, request.receive, send
-            )
-            return
         length, work = length_of(request), endpoint.work
         is_short = endpoint.method == "GET" or (length is not None and length <= _QUICK_BODY)
         if work is Work.QUICK and not is_short:
@@ -216,6 +213,10 @@ def _http_problem(_: Request, error: Exception) -> Response:
     return response
 
 
+async def _fixed(content: object, _: Request) -> Response:
+    return Response(written(content), media_type="application/json")
+
+
 async def _index(_: Request) -> Response:
     return FileResponse(_STATIC / "index.html")
 
@@ -248,33 +249,32 @@ class Metrics:
 
 def description(needs_token: bool) -> dict[str, Any]:
     """Return the description of the API in OpenAPI 3.1."""
-    paths: dict[str, Any] = {}
+    paths: dict[str, Any] = {"/health": {"get": {"security": [], **_described("Whether it runs.")}}}
+    paths["/v1/models"] = {"get": _described("The models that give embeddings.")}
     parts: dict[str, Any] = {}
-    for item in ENDPOINTS.values():
+    for name, item in ENDPOINTS.items():
         schema = item.request.model_json_schema(ref_template="#/components/schemas/{model}")
         parts |= schema.pop("$defs", {})
-        operation: dict[str, Any] = {
-            "summary": item.summary,
-            "operationId": item.answer.__name__,
-            "responses": _responses(item),
-        }
-        if item.path == "/health":
-            operation["security"] = []
+        kind = "application/x-ndjson" if item.work is Work.LONG else "application/json"
+        summary = (item.answer.__doc__ or "").strip().partition("\n")[0]
+        operation = {"operationId": name, **_described(summary, kind)}
         if item.method == "POST":
             body = {"application/json": {"schema": schema}}
             operation["requestBody"] = {"required": True, "content": body}
         else:
             operation["parameters"] = [
                 {
-                    "name": name,
-                    "in": "path" if f"{{{name}" in item.path else "query",
-                    "required": name in schema.get("required", ()),
-                    "schema": {k: v for k, v in parameter.items() if k != "title"},
+                    "name": field,
+                    "in": "path" if f"{{{field}" in item.path else "query",
+                    "required": field in schema.get("required", ()),
+                    "schema": parameter,
                 }
-                for name, parameter in schema.get("properties", {}).items()
+                for field, parameter in schema.get("properties", {}).items()
             ]
-        path = item.path.replace(":path}", "}")
-        paths.setdefault(path, {})[item.method.lower()] = operation
+        paths[item.path.replace(":path}", "}")] = {item.method.lower(): operation}
+    words = {word: {"type": "string"} for word in ("code", "message", "hint")}
+    problem = {"type": "object", "required": list(words), "properties": words}
+    parts["Error"] = {"type": "object", "required": ["error"], "properties": {"error": problem}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "firth", "version": __version__, "description": "A run as a service."},
@@ -287,17 +287,9 @@ def description(needs_token: bool) -> dict[str, Any]:
     }
 
 
-def _responses(endpoint: Endpoint) -> dict[str, Any]:
-    words = {name: {"type": "string"} for name in ("code", "message", "hint")}
-    error = {"type": "object", "required": list(words), "properties": words}
-    body = {"type": "object", "required": ["error"], "properties": {"error": error}}
-    kind = "application/x-ndjson" if endpoint.work is Work.LONG else "application/json"
-    statuses = [400, 401, 403, 404, 405, 409, 421, 422, 500, 503, 504]
-    if endpoint.method == "POST":
-        statuses += [408, 413, 415]
-    failures = {
-        str(status): {"description": "An error", "content": {"application/json": {"schema": body}}}
-        for status in sorted(statuses)
-    }
-    content = {kind: {"schema": {"type": "object"}}}
-    return {"200": {"description": endpoint.summary, "content": content}, **failures}
+def _described(summary: str, kind: str = "application/json") -> dict[str, Any]:
+    """Return a summary and the answers of an operation; any other status has an error."""
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    answer = {"description": summary, "content": {kind: {"schema": {"type": "object"}}}}
+    default = {"description": "An error", "content": error}
+    return {"summary": summary, "responses": {"200": answer, "default": default}}

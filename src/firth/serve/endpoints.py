@@ -20,7 +20,7 @@ from firth.plain import match as match_lists
 from firth.scorer.explanation import article
 from firth.serve.guard import Problem
 from firth.text.differences import differences as find_differences
-from firth.text.types import CosineScorer, Singles, TextPair
+from firth.text.types import CosineScorer, TextPair
 from firth.text.words import words
 
 Plain = dict[str, Any]
@@ -37,7 +37,7 @@ MAX_NUMBERS = 1_600_000
 """Texts times dimensions of an answer."""
 MAX_WORD_PAIRS = 4_000_000
 """Words of the first text times words of the second, of one request that compares words."""
-MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 1_000, 50
+MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 100, 50
 
 
 def _integer(value: object) -> object:
@@ -78,8 +78,6 @@ class Work(Enum):
     """A process for slow answers."""
     LONG = auto()
     """A process of its own, as lines of JSON: progress, then the result."""
-    NONE = auto()
-    """The server, without a process: the answer depends on nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +193,7 @@ def calibrate(
     served: Model,
     /,
     false_match_rate: Share = 0.01,
-    scores: Annotated[list[float], Field(max_length=MAX_RESULTS, fail_fast=True)] = [],  # noqa: B006
+    scores: Annotated[list[float], Field(max_length=MAX_PAIRS, fail_fast=True)] = [],  # noqa: B006
 ) -> Plain:
     """Return the cosine that so many texts without a counterpart reach, and chances of cosines."""
     calibration = served.calibration
@@ -311,13 +309,6 @@ def _contents(opened: Opened, id: str) -> Plain:
     }
 
 
-@_endpoint("POST", "/api/encode", Work.SLOW, EMBEDDINGS_BODY)
-def encode(served: Model, /, texts: Texts) -> Plain:
-    """Return unit vectors of texts; zeros where nothing is known of a text."""
-    vectors = _vectors(served, texts)
-    return {"vectors": _numbers(vectors), "dimensions": vectors.shape[1]}
-
-
 @_endpoint("POST", "/v1/embeddings", Work.SLOW, EMBEDDINGS_BODY)
 def embeddings(
     served: Model,
@@ -333,47 +324,30 @@ def embeddings(
         message = f"There is no model {model!r:.100}; expected {ENCODER!r}."
         raise Problem(404, "not_found", message)
     texts = [input] if isinstance(input, str) else input
-    vectors = _vectors(served, texts)
+    encoder = served.encoder
+    numbers = len(texts) * encoder.dimensions
+    if numbers > MAX_NUMBERS:
+        message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
+        raise Problem(422, "invalid", message, "Send fewer texts at a time.")
+    vectors = encoder.encode(texts)
     if dimensions is not None:
         if dimensions > vectors.shape[1]:
             message = f"dimensions is {dimensions}; expected {vectors.shape[1]} at most."
             raise Problem(422, "invalid", message)
         cut = vectors[:, :dimensions]
         vectors = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), 1e-12)
-    rows: list[Any] = _numbers(vectors)
+    # Eight decimals distinguish all float32 below 1.
+    rows: list[Any] = vectors.astype(np.float64).round(8).tolist()
     if encoding_format == "base64":
         rows = [b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
     count = sum(len(words(text)) for text in texts)
+    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
     return {
         "object": "list",
-        "data": [
-            {"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)
-        ],
+        "data": data,
         "model": model,
         "usage": {"prompt_tokens": count, "total_tokens": count},
     }
-
-
-@_endpoint("GET", "/v1/models", Work.NONE)
-def models(_: None, /) -> Plain:
-    """List the models that give embeddings."""
-    listed = {"id": ENCODER, "object": "model", "created": 0, "owned_by": "firth"}
-    return {"object": "list", "data": [listed]}
-
-
-@_endpoint("GET", "/health", Work.NONE)
-def health(_: None, /) -> Plain:
-    """Answer that the service runs."""
-    return {"status": "ok"}
-
-
-def _vectors(served: Model, texts: list[str]) -> Singles:
-    encoder = served.encoder
-    numbers = len(texts) * encoder.dimensions
-    if numbers > MAX_NUMBERS:
-        message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
-        raise Problem(422, "invalid", message, "Send fewer texts at a time.")
-    return encoder.encode(texts)
 
 
 def _names(opened: Opened) -> list[str]:
@@ -383,12 +357,6 @@ def _names(opened: Opened) -> list[str]:
     copies = map(corpus.document, range(corpus.n_documents, len(corpus.owners)))
     both += [(copy.id, copy.title) for copy in copies]
     return [f"{id}\n{title}".casefold() for id, title in both]
-
-
-def _numbers(vectors: Singles) -> list[list[float]]:
-    """Return plain numbers; eight decimals distinguish all float32 below 1."""
-    rows: list[list[float]] = vectors.astype(np.float64).round(8).tolist()
-    return rows
 
 
 def _document(opened: Opened, id: str) -> int:
