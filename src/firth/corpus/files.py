@@ -37,7 +37,7 @@ FORMATS = {
     ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json-lines": "jsonl", ".csv": "csv",
     ".tsv": "tsv", ".parquet": "parquet", ".pdf": "pdf",
 }  # fmt: skip
-_PACKINGS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": None}
+PACKINGS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": None}
 _NEVER_PACKED = ("pdf", "parquet")
 TABLES = ("json", "jsonl", "csv", "tsv", "parquet")
 """Formats whose rows are records."""
@@ -88,7 +88,7 @@ class BrokenError(Exception):
 def format_of(path: PurePath) -> tuple[str, str] | None:
     """Return format and compression of a file by its extensions; None where they are unknown."""
     packing = path.suffix.lower()
-    if packing not in _PACKINGS:
+    if packing not in PACKINGS:
         plain = FORMATS.get(packing)
         if plain is None and packing.removeprefix(".") in added_readers():
             plain = packing.removeprefix(".")
@@ -110,7 +110,7 @@ def added_readers() -> Mapping[str, EntryPoint]:
 
 def known_extensions() -> str:
     """Return the extensions that firth and other packages read, as a message names them."""
-    packed = f"(but for Parquet and PDF, each also {' '.join(_PACKINGS)})"
+    packed = f"(but for Parquet and PDF, each also {' '.join(PACKINGS)})"
     return " ".join([*FORMATS, packed, *(f".{name}" for name in sorted(added_readers()))])
 
 
@@ -181,7 +181,7 @@ def _blocks(source: Source, advance: Advance) -> Iterator[bytes]:
         if source.packing == ".zst":
             blocks = _zstd(file)
         else:
-            stream: Any = _PACKINGS[source.packing](file) if source.packing else file
+            stream: Any = PACKINGS[source.packing](file) if source.packing else file
             blocks = iter(lambda: stream.read1(_BLOCK), b"")
         while True:
             try:

@@ -6,6 +6,7 @@ content: the order of a file decides nothing.
 """
 
 import hashlib
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.corpus.files import Problems, listed
+from firth.corpus.files import PACKINGS, Problems, listed
 from firth.evaluation.files import Content, PairFile, Row, read_pair_file
 from firth.evaluation.metrics import BINARY, CORRELATIONS, Columns, Metric
 from firth.run.errors import InputError
@@ -23,6 +24,9 @@ from firth.run.settings import derive_seed
 from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import normal_form
 
+_PUBLIC = Path(__file__).with_name("data") / "sets.toml"
+_SCALE = 0, 5
+"""Scores of a public set, where it has no other scale."""
 ALL = "all"
 """The split that holds all rows, and the subset that holds all rows of a split."""
 
@@ -227,7 +231,7 @@ def set_of_file(file: PairFile, split: str | None = None, name: str = "") -> Eva
         metrics = (Metric.ACCURACY,)
     elif {row.score for row in rows} <= {0.0, 1.0}:
         metrics = BINARY
-    path = file.path.with_suffix("") if file.path.suffix == ".gz" else file.path
+    path = file.path.with_suffix("") if file.path.suffix in PACKINGS else file.path
     return evaluation_set(name or path.stem, chosen, rows, metrics, str(file.path), notes)
 
 
@@ -249,10 +253,10 @@ class Task:
     name: str
     folder: str
     published: Mapping[str, int]
-    metrics: tuple[Metric, ...] = CORRELATIONS
-    scale: tuple[float, float] = (0, 5)
+    metrics: tuple[Metric, ...]
+    scale: tuple[float, float]
     subset_names: Mapping[str, str] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    left_out: Sequence[str] = ()
     note: str = ""
 
     def row(self, row: Row) -> Row:
@@ -310,52 +314,13 @@ def _split_of(rows: Sequence[Row], split: str | None, where: str) -> str:
     return chosen
 
 
-TASKS: Mapping[str, Task] = {
-    task.name: task
-    for task in (
-        # Agirre et al., SemEval 2012 to 2016.
-        Task(name="sts12", folder="STS12", published={"train": 2234, "test": 3108}),
-        Task(
-            name="sts13",
-            folder="STS13",
-            published={"test": 1500},
-            left_out=("SMT",),
-            note="without SMT (750 rows), whose text is not public; SentEval leaves it out too",
-        ),
-        Task(name="sts14", folder="STS14", published={"test": 3750}),
-        Task(name="sts15", folder="STS15", published={"test": 3000}),
-        Task(name="sts16", folder="STS16", published={"test": 1186}),
-        # STS benchmark: Cer et al., SemEval 2017.
-        Task(
-            name="sts-b",
-            folder="STSb",
-            published={"train": 5749, "dev": 1500, "test": 1379},
-            subset_names={"main-captions": "captions", "main-forum": "forums", "main-news": "news"},
-        ),
-        # Marelli et al., LREC 2014.
-        Task(
-            name="sick-r",
-            folder="SICK",
-            published={"train": 4500, "trial": 500, "test": 4927, ALL: 9927},
-            scale=(1, 5),
-        ),
-        # Abdalla, Vishnubhotla & Mohammad 2021.
-        Task(
-            name="str-2021",
-            folder="STR-2021",
-            published={ALL: 5500},
-            metrics=(Metric.SPEARMAN,),
-            scale=(0, 1),
-        ),
-        # Argument facet similarity: Misra, Ecker & Walker, SIGDIAL 2016.
-        Task(name="afs", folder="AFS", published={ALL: 6000}),
-        # Ein Dor et al., ACL 2018.
-        Task(
-            name="wiki-sections",
-            folder="WikiSections",
-            published={"train": 1_779_417, "dev": 220_400, "test": 222_957},
-            metrics=(Metric.ACCURACY,),
-        ),
-    )
-}
+def _read_tasks() -> dict[str, Task]:
+    tables = tomllib.loads(_PUBLIC.read_text(encoding="utf-8"))
+    for values in tables.values():
+        values["metrics"] = tuple(map(Metric, values.get("metrics", CORRELATIONS)))
+        values["scale"] = tuple(values.get("scale", _SCALE))
+    return {name: Task(name=name, **values) for name, values in tables.items()}
+
+
+TASKS: Mapping[str, Task] = _read_tasks()
 """The public sets by name, in the order in which they are reported."""
