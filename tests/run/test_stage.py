@@ -41,7 +41,7 @@ class Builder:
 
 
 def wanted(version: int = 1, inputs: str = "abc", **settings: Any) -> Manifest:
-    return Manifest.wanted("toy", version, {"text": inputs}, settings)
+    return Manifest.requested("toy", version, {"text": inputs}, settings)
 
 
 def build(run: Path, builder: Builder, **request: Any) -> Outcome:

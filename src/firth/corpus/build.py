@@ -106,18 +106,18 @@ def build_corpus(run: Run, inputs: Inputs, executor: Executor | None = None) -> 
     the files nor the settings have changed. The settings are saved in the run. The executor splits
     texts into sentences. The content does not depend on it. After an error the store is as before.
     """
-    found = find_inputs(inputs, run.path)
+    sources = find_inputs(inputs, run.path)
     with run.locked(), Store(run.path / FILE) as store:
-        summary = _read_into(run, store, found, executor, whole=True)
+        summary = _read_into(run, store, sources, executor, complete=True)
         run.save()
     return summary
 
 
 def add_documents(run: Run, inputs: Inputs) -> CorpusSummary:
     """Add documents, or replace those with the same id: all of them or none."""
-    found = find_inputs(inputs, run.path)
+    sources = find_inputs(inputs, run.path)
     with run.locked(), _finished(run) as store:
-        return _read_into(run, store, found, None, whole=False)
+        return _read_into(run, store, sources, None, complete=False)
 
 
 def remove_documents(run: Run, ids: Iterable[str]) -> CorpusSummary:
@@ -177,7 +177,7 @@ def split(unsplit: Unsplit) -> Stored:
     """Split the text of a document into paragraphs and sentences, and count its words."""
     paragraphs = split_paragraphs(unsplit.document.text, unsplit.language)
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
-    said = [words(sentence) for sentence in sentences]
+    sentence_words = [words(sentence) for sentence in sentences]
     counts = np.array([word_count(sentence) for sentence in sentences], "<u2")
     ends = np.cumsum([len(paragraph) for paragraph in paragraphs]).astype("<u4")
     headings = [n for n in unsplit.document.headings if n < len(ends)]
@@ -195,15 +195,15 @@ def split(unsplit: Unsplit) -> Stored:
         paragraphs=ends.tobytes(),
         sentences=len(sentences),
         words=int(counts.sum(dtype=np.int64)),
-        sketch=sketch({word for sentence in said for word in sentence}),
+        sketch=sketch({word for sentence in sentence_words for word in sentence}),
     )
 
 
 def unsplit(document: Document, language: str) -> Unsplit:
     """Return a document with the digest of all that is stored of it, apart from its place."""
-    read = [_SPLITTING, language, document.id, document.title, document.date, document.text]
+    values = [_SPLITTING, language, document.id, document.title, document.date, document.text]
     places = *document.headings, sorted(document.fields.items()), *document.pages
-    text = json.dumps([*read, *places], ensure_ascii=False)
+    text = json.dumps([*values, *places], ensure_ascii=False)
     return Unsplit(document, language, hashlib.blake2b(text.encode(), digest_size=16).digest())
 
 
@@ -211,9 +211,9 @@ def unsplit(document: Document, language: str) -> Unsplit:
 
 
 def _read_into(
-    run: Run, store: Store, sources: Given, executor: Executor | None, *, whole: bool
+    run: Run, store: Store, sources: Given, executor: Executor | None, *, complete: bool
 ) -> CorpusSummary:
-    call = _Call(run, store, sources, executor or Local(), whole)
+    call = _Call(run, store, sources, executor or Local(), complete)
     try:
         summary = call.run()
     except InputError:
@@ -238,22 +238,23 @@ class _Call:
     """A call that reads documents: what it stages, and what it counts."""
 
     def __init__(
-        self, run: Run, store: Store, given: Given, executor: Executor, whole: bool
+        self, run: Run, store: Store, sources: Given, executor: Executor, complete: bool
     ) -> None:
-        self._store, self._given, self._executor, self._whole = store, given, executor, whole
+        self._store, self._sources = store, sources
+        self._executor, self._complete = executor, complete
         self._settings, self._seed = run.settings.corpus, run.settings.seed
-        self._language = self._settings.language if whole else store.meta("language")
+        self._language = self._settings.language if complete else store.meta("language")
         named = self._settings.model_dump(mode="json", exclude={"inputs"})
-        read = given.fingerprint()
-        request = [_SPLITTING, whole, self._seed, named, read]
-        self._request = None if read is None else fingerprint_value(request)
+        fingerprint = sources.fingerprint()
+        request = [_SPLITTING, complete, self._seed, named, fingerprint]
+        self._request = None if fingerprint is None else fingerprint_value(request)
         self._counts: Counter[str] = Counter()
 
     def run(self) -> CorpusSummary:
         """Read, stage, and put in place; or find that nothing has changed."""
         store = self._store
         is_same = self._request is not None and store.meta("request") == self._request
-        if self._whole and is_same and not store.is_damaged:
+        if self._complete and is_same and not store.is_damaged:
             self._counts.update(store.meta("counts"))
             return self._summary()
         call = store.meta("call", {})
@@ -264,16 +265,16 @@ class _Call:
         self._counts.update(call.get("counts", {}))
         self._stage_all(int(call.get("items", 0)))
         with store.transaction():
-            if self._whole:
+            if self._complete:
                 self._check()
                 self._hold_out()
             elif not store.has_staged:
                 raise InputError(f"no document can be added{self._why()}")
             else:
                 self._keep_together(store.staged(new=True))
-            changes = store.finish(whole=self._whole)
-            store.show_problems(whole=self._whole)
-            if self._whole:
+            changes = store.finish(complete=self._complete)
+            store.show_problems(complete=self._complete)
+            if self._complete:
                 corpus = self._settings
                 store.set_meta(
                     request=self._request,
@@ -286,11 +287,11 @@ class _Call:
 
     def _stage_all(self, done: int) -> None:
         """Stage all items from the `done`th on, in transactions."""
-        total = sum(source.size for source in self._given.sources) or None
+        total = sum(source.size for source in self._sources.sources) or None
         with Progress(total, "Reading documents (bytes)") as bar:
-            lost = [p for p in self._given.left_out if p.reason not in HARMLESS]
-            read = self._in_language(read_given(self._given, self._settings, bar.advance))
-            shards = _shards(map(self._prepared, islice(chain(lost, read), done, None)))
+            lost = [p for p in self._sources.left_out if p.reason not in HARMLESS]
+            items = self._in_language(read_given(self._sources, self._settings, bar.advance))
+            shards = _shards(map(self._prepared, islice(chain(lost, items), done, None)))
             split_shards = iter(self._executor.map(Splitting(), shards))
             is_left = True
             while is_left:
@@ -310,10 +311,11 @@ class _Call:
         if self._language != AUTO:
             return items
         first: list[Item] = []
-        if sources := self._given.sources:
+        if sources := self._sources.sources:
             sampled = sources[:: -(-len(sources) // _SAMPLED_FILES)]
-            read = [read_source(source, self._settings, lambda _: None) for source in sampled]
-            seen: Iterator[Item] = chain.from_iterable(islice(stream, _SAMPLE) for stream in read)
+            streams = [read_source(source, self._settings, lambda _: None) for source in sampled]
+            samples = (islice(stream, _SAMPLE) for stream in streams)
+            seen: Iterator[Item] = chain.from_iterable(samples)
         else:
             first = list(islice(items, _SAMPLE))
             seen = iter(first)
@@ -324,9 +326,9 @@ class _Call:
         """Look up whether the store has a document: it is not split again then."""
         if isinstance(item, Problem):
             return item
-        read = unsplit(item, language_among(item.text, self._language))
-        digest, form = self._store.known(item.id)
-        return replace(read, form=form) if digest == read.digest else read
+        document = unsplit(item, language_among(item.text, self._language))
+        digest, form = self._store.stored_digests(item.id)
+        return replace(document, form=form) if digest == document.digest else document
 
     def _stage(self, item: Unsplit | Stored | Problem) -> int:
         """Stage a document or a problem; return the number of characters that were written."""
@@ -340,7 +342,7 @@ class _Call:
             self._stage_problem(Problem(*where, reason, f"{document.id!r} {detail}"))
             return 1
 
-        if self._whole and store.is_removed(document.id):
+        if self._complete and store.is_removed(document.id):
             return left_out(Reason.REMOVED, "was removed; firth add brings it back")
         if (staged := store.staged_form(document.id)) is not None:
             if staged == item.form:
@@ -349,16 +351,16 @@ class _Call:
             while store.staged_form(free) is not None:
                 free += "'"
             left_out(Reason.REPEATED_ID, f"is another document, this one becomes {free!r}")
-            whole = split(item) if isinstance(item, Unsplit) else item
+            stored = split(item) if isinstance(item, Unsplit) else item
             # The text is not at hand, so the digest follows from the other one.
             digest = hashlib.blake2b(item.digest + free.encode(), digest_size=16).digest()
-            item = replace(whole, document=replace(document, id=free, text=""), digest=digest)
-        if store.known(item.document.id)[0] == item.digest:
-            store.stage_again(item.document, added=not self._whole)
+            item = replace(stored, document=replace(document, id=free, text=""), digest=digest)
+        if store.stored_digests(item.document.id)[0] == item.digest:
+            store.stage_again(item.document, added=not self._complete)
             return 1
         assert isinstance(item, Stored)
         part = part_of(item.document.id, self._seed, self._settings.held_out_fraction)
-        store.stage(item, part, added=not self._whole)
+        store.stage(item, part, added=not self._complete)
         return len(item.text)
 
     def _stage_problem(self, problem: Problem) -> None:
@@ -368,8 +370,8 @@ class _Call:
     def _check(self) -> None:
         """Raise `InputError` where the inputs hold no document, or no value of a field."""
         if not self._store.has_staged:
-            count = plural(len(self._given.sources), "file")
-            of = "the given texts" if self._given.records is not None else count
+            count = plural(len(self._sources.sources), "file")
+            of = "the given texts" if self._sources.records is not None else count
             raise InputError(f"no document in {of} can be used{self._why()}")
         names = [name for name in self._settings.fields if not self._store.is_field_staged(name)]
         if names:
@@ -414,7 +416,7 @@ class _Call:
         """
         if not (movable and self._settings.held_out_fraction):
             return {}
-        rows = self._store.sketches(whole=self._whole)
+        rows = self._store.sketches(complete=self._complete)
         numbers = sibling_groups([sketch for sketch, _, _ in rows]).tolist()
         groups: dict[int, list[tuple[str, int]]] = {}
         for group, (_, id, part) in zip(numbers, rows, strict=True):
@@ -463,16 +465,16 @@ def _summary(store: Store) -> CorpusSummary:
 
 
 def _shards(items: Iterable[Unsplit | Problem]) -> Iterator[list[Unsplit | Problem]]:
-    held: list[Unsplit | Problem] = []
+    shard: list[Unsplit | Problem] = []
     size = 0
     for item in items:
-        held.append(item)
+        shard.append(item)
         size += len(item.document.text) if isinstance(item, Unsplit) else 1
         if size >= _SHARD:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
 
 
 def _notes(sources: Given, summary: CorpusSummary) -> Iterator[str]:

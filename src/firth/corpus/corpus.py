@@ -95,7 +95,7 @@ class Corpus:
                 raise missing_corpus(path)
             table = np.fromiter(self._database.execute(query), np.dtype((np.int64, 2)))
             copies: Ints = np.fromiter(self._database.execute(_COPIES), np.dtype((np.int64, 2)))
-        self._held = len(table), int(table[:, 0].max(initial=0))
+        self._extent = len(table), int(table[:, 0].max(initial=0))
         table = table[~np.isin(table[:, 0], copies[:, 0])]
         self.keys: Ints = np.ascontiguousarray(table[:, 0])
         copies = copies[np.isin(copies[:, 1], self.keys)]
@@ -168,9 +168,9 @@ class Corpus:
     def _column(self, column: str, of_copies: bool = False) -> Iterator[Any]:
         """Yield a column of the documents in order; documents that came later are ignored."""
         query = f"SELECT key, {column} FROM documents WHERE key BETWEEN ? AND ?"
-        every = self.copies[:, 0] if of_copies else self.keys
-        for first in range(0, len(every), BATCH):
-            keys = every[first : first + BATCH].tolist()
+        all_keys = self.copies[:, 0] if of_copies else self.keys
+        for first in range(0, len(all_keys), BATCH):
+            keys = all_keys[first : first + BATCH].tolist()
             rows = dict(self._ask(query, (keys[0], keys[-1])))
             if not rows.keys() >= set(keys):
                 raise self._changed()
@@ -189,11 +189,11 @@ class Corpus:
 
     def texts(self, indices: npt.ArrayLike) -> list[str]:
         """Return sentences in the order of `indices`; raise `IndexError` if one does not exist."""
-        wanted = np.asarray(indices, np.int64).ravel()
-        self._check(wanted)
-        documents = self.document_of(wanted)
-        inner = wanted - self.document_bounds[documents]
-        gathered = [""] * len(wanted)
+        positions = np.asarray(indices, np.int64).ravel()
+        self._check(positions)
+        documents = self.document_of(positions)
+        inner = positions - self.document_bounds[documents]
+        gathered = [""] * len(positions)
         order = np.argsort(documents, kind="stable")
         borders = np.flatnonzero(np.diff(documents[order], prepend=-1, append=-2))
         chosen = documents[order[borders[:-1]]]
@@ -292,8 +292,8 @@ class Corpus:
         if not of_sentences.any():
             return of_sentences
         owners = self.document_of(np.arange(len(self)))
-        others = np.bincount(owners[~of_sentences], minlength=self.n_documents)
-        return of_sentences & (others > 0)[owners]
+        counts = np.bincount(owners[~of_sentences], minlength=self.n_documents)
+        return of_sentences & (counts > 0)[owners]
 
     def usual_sentences(self) -> Ints:
         """Return the sentences of `corpus.min_words` to `corpus.max_words` words, ascending.
@@ -374,16 +374,16 @@ class Corpus:
         if not 0 <= d < len(self.owners):
             raise IndexError(f"got document {d}, expected 0 to {self.n_documents - 1}")
         key = self.keys[d] if d < self.n_documents else self.copies[d - self.n_documents, 0]
-        return self._known("key = ?", [int(key)], {int(key)})[0]
+        return self._rows_of("key = ?", [int(key)], {int(key)})[0]
 
     def documents_with_text(self, d: int, where: str | None = None) -> list[Document]:
         """Return document `d` and its copies, by key; of these, those that fulfil a filter."""
         condition, values = ("1", []) if where is None else parse_filter(where, self.fields)
         condition = f"form = (SELECT form FROM documents WHERE key = ?) AND ({condition})"
         keys = [int(self.keys[d]), *self.copies[self.copies[:, 1] == d, 0].tolist()]
-        return self._known(f"{condition} ORDER BY key", [keys[0], *values], {*keys})
+        return self._rows_of(f"{condition} ORDER BY key", [keys[0], *values], {*keys})
 
-    def _known(self, condition: str, values: Sequence[object], keys: set[int]) -> list[Document]:
+    def _rows_of(self, condition: str, values: Sequence[object], keys: set[int]) -> list[Document]:
         """Return what is known of those documents of `keys` that fulfil a condition: at least one.
 
         What came since the corpus was opened is ignored.
@@ -391,12 +391,12 @@ class Corpus:
         rows = self._ask(f"SELECT * FROM documents WHERE {condition}", values)
         if not (rows := [row for row in rows if row[0] in keys]):
             raise self._changed()
-        known = []
+        documents = []
         for row in rows:
             if not is_sealed(row):
                 raise damaged_document(self._store, self._id(row[0]))
             _, id, title, date, source, line, fields = row[:7]
-            known.append(
+            documents.append(
                 Document(
                     id=id,
                     text="",
@@ -407,7 +407,7 @@ class Corpus:
                     line=line,
                 )
             )
-        return known
+        return documents
 
     def source_numbers(self) -> npt.NDArray[np.int32]:
         """Return the number of each document's file, in the order of the files' names."""
@@ -426,16 +426,16 @@ class Corpus:
         sql, values = parse_filter(condition, self.fields)
         keys = [key for (key,) in self._ask(f"SELECT key FROM documents WHERE {sql}", values)]
         if not self.is_current() and len(self.keys):
-            left = f"SELECT count(*) FROM documents WHERE {_CONDITIONS[self.part]} AND key <= ?"
-            if self._ask(left, (self._held[1],))[0][0] < self._held[0]:
+            query = f"SELECT count(*) FROM documents WHERE {_CONDITIONS[self.part]} AND key <= ?"
+            if self._ask(query, (self._extent[1],))[0][0] < self._extent[0]:
                 raise self._changed()  # What is gone may have fulfilled the filter.
         return self._numbers(keys)
 
     def _numbers(self, keys: npt.ArrayLike) -> Ints:
         """Return the documents that have the texts of keys, ascending."""
-        wanted = np.asarray(keys, np.int64).ravel()
-        copied = self.copies[np.isin(self.copies[:, 0], wanted), 1]
-        return np.union1d(np.flatnonzero(np.isin(self.keys, wanted)), copied)
+        distinct = np.asarray(keys, np.int64).ravel()
+        copied = self.copies[np.isin(self.copies[:, 0], distinct), 1]
+        return np.union1d(np.flatnonzero(np.isin(self.keys, distinct)), copied)
 
     @cached_property
     def digest(self) -> str:
@@ -443,14 +443,14 @@ class Corpus:
 
         Models do not see copies, and the index of all documents has their titles.
         """
-        whole = hashlib.blake2b(
+        fingerprint = hashlib.blake2b(
             repr((self.part, self._limits, self.language)).encode(), digest_size=20
         )
         for digest, source in zip(self._column("digest"), self._column("source"), strict=True):
-            whole.update(digest + source.encode("utf-8", "surrogateescape") + b"\0")
+            fingerprint.update(digest + source.encode("utf-8", "surrogateescape") + b"\0")
         for digest in self._column("digest", of_copies=True) if self.part == "all" else ():
-            whole.update(digest)
-        return whole.hexdigest()
+            fingerprint.update(digest)
+        return fingerprint.hexdigest()
 
 
 def few_neighbors(neighbors: int, sentences: int) -> bool:

@@ -210,10 +210,10 @@ def columns_of(names: tuple[str, ...], settings: CorpusSettings) -> Columns:
     by_name = {str(name).strip().lower(): name for name in reversed(names)}
     guessed = []
 
-    def found(what: str, given: str | None, usual: tuple[str, ...]) -> str:
-        if given is not None:
-            return given
-        name: str = next((by_name[one] for one in usual if one in by_name), usual[0])
+    def column(what: str, named: str | None, usual: tuple[str, ...]) -> str:
+        if named is not None:
+            return named
+        name: str = next((by_name[alias] for alias in usual if alias in by_name), usual[0])
         if name in names and name != usual[0]:
             guessed.append(f"{what} from {name!r}")
         return name
@@ -224,8 +224,8 @@ def columns_of(names: tuple[str, ...], settings: CorpusSettings) -> Columns:
         text = tuple(by_name[name] for name in next(usual, ())) or text
         if text[0] in names:
             guessed.append(f"text from {' and '.join(map(repr, text))}")
-    title = found("title", settings.title_field, _TITLES)
-    id, date = found("id", settings.id_field, _IDS), found("date", settings.date_field, _DATES)
+    title = column("title", settings.title_field, _TITLES)
+    id, date = column("id", settings.id_field, _IDS), column("date", settings.date_field, _DATES)
     return Columns(text, title, id, date, tuple(guessed))
 
 
@@ -282,5 +282,5 @@ def _values(value: Any) -> tuple[str, ...]:
         value = value.decode(errors="replace")
     if hasattr(value, "isoformat") and value == value:
         value = value.isoformat()
-    known = isinstance(value, str | int | float) and value == value
-    return (text,) if known and (text := clean(str(value))) else ()
+    is_value = isinstance(value, str | int | float) and value == value
+    return (text,) if is_value and (text := clean(str(value))) else ()

@@ -260,8 +260,8 @@ def _added(source: Source) -> Iterator[Row]:
     """Yield the records of a reader of another package; an error of it ends the file alone."""
     number = 0
     try:
-        read = added_readers()[source.format].load()
-        for number, record in enumerate(read(Path(source.path)), start=1):
+        reader = added_readers()[source.format].load()
+        for number, record in enumerate(reader(Path(source.path)), start=1):
             yield number, _object(record, source.name, number)
     except Exception as error:  # noqa: BLE001
         detail = f"the reader of .{source.format} failed: {first_line(error)}"

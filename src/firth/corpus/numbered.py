@@ -92,8 +92,8 @@ def read_sentences(
     names = ("pieces.i32", "lengths.i32", "bounds.i64", "documents.i64")
     pieces, lengths, bounds, documents = (scratch / name for name in names)
     idf = _number(corpus, stemmer, pieces, lengths)
-    found = list(idf.frequencies)
-    vocabulary, counts, number_of = _vocabulary(found, _mapped(pieces, np.int32), settings)
+    stems = list(idf.frequencies)
+    vocabulary, counts, number_of = _vocabulary(stems, _mapped(pieces, np.int32), settings)
     if not vocabulary:
         raise TooLittleTextError(
             f"{run.path}: no word occurs {settings.min_count} times in its corpus; lower min_count "
@@ -103,12 +103,12 @@ def read_sentences(
         for begins, rows in _cut(pieces, _mapped(lengths, np.int32), number_of):
             begins.tofile(beginning)
             corpus.document_of(rows).tofile(owning)
-        kept = _mapped(pieces, np.int32)
-        np.array([len(kept)], np.int64).tofile(beginning)
+        numbers = _mapped(pieces, np.int32)
+        np.array([len(numbers)], np.int64).tofile(beginning)
     return WordSentences(
         vocabulary=vocabulary,
         counts=counts,
-        pieces=kept,
+        pieces=numbers,
         bounds=_mapped(bounds, np.int64),
         documents=_mapped(documents, np.int64),
         sources=corpus.source_numbers(),
@@ -133,35 +133,35 @@ def _number(corpus: Corpus, stemmer: str, pieces: Path, lengths: Path) -> Idf:
     having: Counter[int] = Counter()
     with pieces.open("wb") as written, lengths.open("wb") as sizes:
         for batch in corpus.batches():
-            read, counts = array("i"), array("i")
+            words, counts = array("i"), array("i")
             for text in batch:
                 in_text = stems_of(text, stemmer)
                 numbered = [*map(numbers.__getitem__, in_text)]
                 having.update({*numbered})
-                read.extend(numbered)
+                words.extend(numbered)
                 counts.append(len(numbered))
-            read.tofile(written)
+            words.tofile(written)
             counts.tofile(sizes)
     frequencies = {stem: having[number] for stem, number in numbers.items()}
     return Idf(frequencies, len(corpus), stemmer)
 
 
 def _vocabulary(
-    found: list[str], numbers: npt.NDArray[np.int32], settings: WordSettings
+    stems: list[str], numbers: npt.NDArray[np.int32], settings: WordSettings
 ) -> tuple[tuple[str, ...], Ints, npt.NDArray[np.int32]]:
     """Return the stems that are kept, their counts, and the new number of each that was found.
 
     It is -1 where a stem is dropped. `numbers` has the old numbers of all words of the corpus.
     """
-    seen = np.zeros(len(found), np.int64)
+    seen = np.zeros(len(stems), np.int64)
     for start in range(0, len(numbers), _WORDS):
-        seen += np.bincount(numbers[start : start + _WORDS], minlength=len(found))
+        seen += np.bincount(numbers[start : start + _WORDS], minlength=len(stems))
     counts = seen.tolist()
-    order = np.array(sorted(range(len(found)), key=lambda n: (-counts[n], found[n])), np.int64)
+    order = np.array(sorted(range(len(stems)), key=lambda n: (-counts[n], stems[n])), np.int64)
     order = order[seen[order] >= settings.min_count][: settings.vocabulary]
-    number = np.full(len(found), -1, np.int32)
+    number = np.full(len(stems), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    return tuple(found[n] for n in order.tolist()), seen[order], number
+    return tuple(stems[n] for n in order.tolist()), seen[order], number
 
 
 def _cut(
@@ -172,18 +172,18 @@ def _cut(
     Where each sentence begins, and its sentence in the corpus, are yielded for some at a time.
     """
     written = 0
-    with pieces.open("rb") as old, pieces.open("r+b") as kept:
+    with pieces.open("rb") as old, pieces.open("r+b") as new:
         for first in range(0, len(lengths), _SENTENCES):
             block = lengths[first : first + _SENTENCES]
             numbers = number_of[np.fromfile(old, np.int32, int(block.sum()))]
-            known = numbers >= 0
-            owners = np.repeat(np.arange(first, first + len(block)), block)[known]
+            is_known = numbers >= 0
+            owners = np.repeat(np.arange(first, first + len(block)), block)[is_known]
             sentence = np.flatnonzero(np.diff(owners, prepend=-1))
             sizes = np.diff(sentence, append=len(owners))
             inside = np.arange(len(owners)) - np.repeat(sentence, sizes)
             begins = np.flatnonzero(inside % MAX_WORDS == 0)
             yield begins + written, owners[begins]
-            numbers[known].tofile(kept)
-            kept.flush()
-            written += int(known.sum())
-        kept.truncate(4 * written)
+            numbers[is_known].tofile(new)
+            new.flush()
+            written += int(is_known.sum())
+        new.truncate(4 * written)

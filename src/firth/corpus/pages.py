@@ -264,12 +264,12 @@ def _html_text(page: str) -> tuple[str, Blocks]:
             block, is_heading, is_linked = _block_of(node)
             count += block != last
             last = block
-            held = blocks.setdefault(count, _Block())
-            held.pieces.append(node.text(deep=False))
-            held.is_heading |= is_heading
-            held.linked += is_linked * _letters(held.pieces[-1])
-    kept = [(block.text, block.is_heading) for block in blocks.values() if not block.is_navigation]
-    return " ".join(title.split()), [(text, is_heading) for text, is_heading in kept if text]
+            current = blocks.setdefault(count, _Block())
+            current.pieces.append(node.text(deep=False))
+            current.is_heading |= is_heading
+            current.linked += is_linked * _letters(current.pieces[-1])
+    running = [block for block in blocks.values() if not block.is_navigation and block.text]
+    return " ".join(title.split()), [(block.text, block.is_heading) for block in running]
 
 
 @dataclass

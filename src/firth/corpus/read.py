@@ -62,8 +62,8 @@ class Given:
         """Return a fingerprint of names and bytes of the files; None for what is in memory."""
         if self.records is not None:
             return None
-        read = [[source.name, fingerprint_file(Path(source.path))] for source in self.sources]
-        return fingerprint_value([*read, *map(str, self.left_out)])
+        digests = [[source.name, fingerprint_file(Path(source.path))] for source in self.sources]
+        return fingerprint_value([*digests, *map(str, self.left_out)])
 
 
 def read_documents(
@@ -250,13 +250,13 @@ def _expand(name: str, walk: "_Walk", problems: list[str]) -> list[tuple[Path, s
         problems.append(f"{name}: inside the run. Name documents outside of it, or another --run")
     elif path.is_dir():
         before = len(walk.left_out)
-        files, others = walk.files(path)
+        files, n_others = walk.files(path)
         if not files:
-            why = [f"{others} of other extensions"] if others else []
-            why += [f"{left.source}: {left.reason}" for left in walk.left_out[before:]]
+            why = [f"{n_others} of other extensions"] if n_others else []
+            why += [f"{problem.source}: {problem.reason}" for problem in walk.left_out[before:]]
             seen = f" ({'; '.join(why)})" if why else ""
-            known = known_extensions()
-            problems.append(f"{path}: no file with a known extension{seen}; known are {known}")
+            extensions = known_extensions()
+            problems.append(f"{path}: no file with a known extension{seen}; known are {extensions}")
         return [(file, _name(file, path)) for file in files]
     elif path.is_file():
         return [(path, _name(path, path))]
@@ -291,8 +291,8 @@ class _Walk:
         path from the folder must match the parts of a pattern, `**` for any number of folders; by
         default all files of known extensions are wanted.
         """
-        wanted: list[Path] = []
-        others, seen, ahead = 0, {os.path.realpath(root)}, deque([root])
+        paths: list[Path] = []
+        n_others, seen, ahead = 0, {os.path.realpath(root)}, deque([root])
 
         def unreadable(error: OSError) -> None:
             self._leave_out(error.filename, root, Reason.UNREADABLE, str(error.strerror))
@@ -321,17 +321,17 @@ class _Walk:
                     else:  # A link that leads nowhere may have been a folder of any name.
                         is_other = not format_of(path) and os.path.exists(path)
                     if is_other:
-                        others += 1
+                        n_others += 1
                     elif not path.is_file():
                         self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
                     elif not pattern and path.name.lower() in _REPEATING:
                         detail = "a page to print or of links; name it to read it"
                         self._leave_out(path, root, Reason.OTHER_PAGES, detail)
                     else:
-                        wanted.append(path)
+                        paths.append(path)
             while ahead and not enters(ahead[0]):
                 ahead.popleft()
-        return sorted(wanted, key=lambda file: file.parts), others
+        return sorted(paths, key=lambda file: file.parts), n_others
 
     def _leave_out(self, path: str | Path, root: Path, reason: Reason, detail: str) -> None:
         self.left_out.append(Problem(_name(path, root), 0, reason, detail))
@@ -343,8 +343,8 @@ def _is_output(folder: Path) -> bool:
         if file.read(len(HEADER)) == HEADER.encode():
             return True
     try:
-        known = (folder / MANIFEST).stat()
-        return known.st_size <= 1 << 24 and Manifest.read(folder) is not None
+        manifest = (folder / MANIFEST).stat()
+        return manifest.st_size <= 1 << 24 and Manifest.read(folder) is not None
     except Exception:  # noqa: BLE001 - It cannot be entered, or a user's file has any content.
         return False
 
@@ -394,16 +394,16 @@ def _remote(uri: str, problems: list[str]) -> list[tuple[Path, str]]:
     except Exception as error:  # noqa: BLE001 - Each kind of storage has its own errors.
         problems.append(f"{uri}: cannot be reached ({first_line(error)})")
         return []
-    found = []
+    files = []
     for path, about in sorted(listed.items()):
         inner = path.removeprefix(fixed).strip("/")
         is_hidden = any(part.startswith(".") for part in inner.split("/"))
         if about["type"] == "file" and not is_hidden and format_of(PurePosixPath(path)):
             called = "/".join(filter(None, (PurePosixPath(fixed).name, inner)))
-            found.append((_fetched(storage, protocol, path, about), _utf8(called)))
-    if not found:
+            files.append((_fetched(storage, protocol, path, about), _utf8(called)))
+    if not files:
         problems.append(f"{uri}: no file with a known extension; known are {known_extensions()}")
-    return found
+    return files
 
 
 def _fetched(storage: Any, protocol: str, path: str, about: Mapping[str, Any]) -> Path:

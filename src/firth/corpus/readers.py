@@ -83,7 +83,7 @@ def _read_text(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
 
     A bad line is left out and leaves a paragraph border.
     """
-    held: list[str] = []
+    part_lines: list[str] = []
     first, size, parts, problems = 1, 0, 0, 0
 
     def document(part: list[str], id: str) -> Item:
@@ -99,17 +99,17 @@ def _read_text(source: Source, lines: Iterator[Line], limit: int) -> Iterator[It
             problems += 1
             yield problem
         added = len(text.encode()) + 1
-        while held and size + added > limit:
-            borders = (i for i in range(len(held) - 1, 0, -1) if not held[i].strip())
-            cut = next(borders, len(held))
-            if any(held_line.strip() for held_line in held[:cut]):
-                yield document(held[:cut], f"{source.name}:{first}")
-            size -= sum(len(held_line.encode()) + 1 for held_line in held[:cut])
-            parts, first, held = parts + 1, first + cut, held[cut:]
-        held.append(text)
+        while part_lines and size + added > limit:
+            borders = (i for i in range(len(part_lines) - 1, 0, -1) if not part_lines[i].strip())
+            cut = next(borders, len(part_lines))
+            if any(line_text.strip() for line_text in part_lines[:cut]):
+                yield document(part_lines[:cut], f"{source.name}:{first}")
+            size -= sum(len(line_text.encode()) + 1 for line_text in part_lines[:cut])
+            parts, first, part_lines = parts + 1, first + cut, part_lines[cut:]
+        part_lines.append(text)
         size += added
-    if any(held_line.strip() for held_line in held) or not (parts or problems):
-        yield document(held, f"{source.name}:{first}" if parts else source.name)
+    if any(line_text.strip() for line_text in part_lines) or not (parts or problems):
+        yield document(part_lines, f"{source.name}:{first}" if parts else source.name)
 
 
 def _read_each_line(source: str, lines: Iterator[Line], limit: int) -> Iterator[Item]:

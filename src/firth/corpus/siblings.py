@@ -48,15 +48,15 @@ def sibling_groups(sketches: Sequence[bytes], short: float = SHARE) -> Ints:
     rows, columns = rows[rare], columns[rare]
     idf = np.log1p(n / frequency)
     shape = (n, len(hashes))
-    held = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape)
+    indicator = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape)
     weighted = sparse.csr_matrix((idf[columns], (rows, columns)), shape)
-    whole, turned = np.asarray(weighted.sum(axis=1)).ravel(), held.T.tocsc()
+    totals, turned = np.asarray(weighted.sum(axis=1)).ravel(), indicator.T.tocsc()
     firsts, seconds = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for start in range(0, n, _ROWS):
         both = (weighted[start : start + _ROWS] @ turned).tocoo()
-        counts = (held[start : start + _ROWS] @ turned).tocoo()
+        counts = (indicator[start : start + _ROWS] @ turned).tocoo()
         left, right = both.row.astype(np.int64) + start, both.col.astype(np.int64)
-        union = whole[left] + whole[right] - both.data
+        union = totals[left] + totals[right] - both.data
         least = np.where(np.minimum(sizes[left], sizes[right]) < SIZE, short, SHARE)
         alike = (left < right) & (counts.data >= SHARED) & (both.data >= least * union)
         firsts.append(left[alike])

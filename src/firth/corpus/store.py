@@ -239,7 +239,7 @@ class Store:
             if changed := list(_changed_rows(self.database, _SMALL)):
                 raise damaged_store(path, "; ".join(changed))
             self._first = int(self.meta("next_key", 1))
-            self._next = self._one("SELECT max(key) FROM incoming WHERE key >= ?", self._first)
+            self._next = self._value("SELECT max(key) FROM incoming WHERE key >= ?", self._first)
         self._next = self._first if self._next is None else self._next + 1
 
     def __enter__(self) -> "Store":
@@ -252,13 +252,13 @@ class Store:
             self.database.close()
         self._errors.__exit__(*error)
 
-    def _one(self, query: str, *values: object) -> Any:
+    def _value(self, query: str, *values: object) -> Any:
         row = self.database.execute(query, values).fetchone()
         return None if row is None else row[0]
 
     def meta(self, name: str, default: Any = None) -> Any:
         """Return a value of the table of properties."""
-        stored = self._one("SELECT value FROM meta WHERE name = ?", name)
+        stored = self._value("SELECT value FROM meta WHERE name = ?", name)
         return default if stored is None else json.loads(stored)
 
     def set_meta(self, **values: object) -> None:
@@ -290,7 +290,7 @@ class Store:
         self.database.execute("DELETE FROM meta WHERE name = 'call'")
         self._next = self._first
 
-    def known(self, id: str) -> tuple[bytes, bytes]:
+    def stored_digests(self, id: str) -> tuple[bytes, bytes]:
         """Return digest and form of the document with an id that readers see.
 
         Both are empty without one, and where it is not as it was written.
@@ -306,12 +306,12 @@ class Store:
 
     def staged_form(self, id: str) -> bytes | None:
         """Return the form of the staged document with an id; None where there is none."""
-        form: bytes | None = self._one("SELECT form FROM incoming WHERE id = ?", id)
+        form: bytes | None = self._value("SELECT form FROM incoming WHERE id = ?", id)
         return form
 
     def is_removed(self, id: str) -> bool:
         """Return whether a user removed the document with an id."""
-        return self._one("SELECT 1 FROM removed WHERE id = ?", id) is not None
+        return self._value("SELECT 1 FROM removed WHERE id = ?", id) is not None
 
     def stage(self, stored: Stored, part: int, added: bool) -> None:
         """Stage a document that is new, or replaces the one with its id."""
@@ -355,33 +355,35 @@ class Store:
 
     def staged_part(self, id: str) -> int:
         """Return the part of a staged document."""
-        return int(self._one("SELECT part FROM incoming WHERE id = ?", id))
+        return int(self._value("SELECT part FROM incoming WHERE id = ?", id))
 
     def count_staged(self) -> tuple[int, int]:
         """Return the numbers of held-out documents, and of all, that will be there; no copies."""
-        query = f"SELECT total(part), count(first) FROM ({_firsts('part', whole=True)})"
+        query = f"SELECT total(part), count(first) FROM ({_firsts('part', complete=True)})"
         row = self.database.execute(query).fetchone()
         return int(row[0]), row[1]
 
-    def sketches(self, *, whole: bool) -> list[tuple[bytes, str, int]]:
+    def sketches(self, *, complete: bool) -> list[tuple[bytes, str, int]]:
         """Return sketch, id and part of the documents that will be there, by key; no copies."""
-        keys = {key for _, key in self.database.execute(_firsts("id", whole=whole))}
-        rows = self.database.execute(f"{_remaining('sketch, id, part', whole=whole)} ORDER BY key")
+        keys = {key for _, key in self.database.execute(_firsts("id", complete=complete))}
+        rows = self.database.execute(
+            f"{_remaining('sketch, id, part', complete=complete)} ORDER BY key"
+        )
         return [row[:3] for row in rows if row[3] in keys]
 
     def firsts(self) -> set[str]:
-        """Return the ids of the documents that will be there with `whole`; no copies."""
-        return {id for id, _ in self.database.execute(_firsts("id", whole=True))}
+        """Return the ids of the documents that will be there with `complete`; no copies."""
+        return {id for id, _ in self.database.execute(_firsts("id", complete=True))}
 
     def is_field_staged(self, name: str) -> bool:
         """Return whether a staged document has a value of a field."""
         query = "SELECT 1 FROM incoming, json_each(fields) f WHERE f.key = ? LIMIT 1"
-        return self._one(query, name) is not None
+        return self._value(query, name) is not None
 
     @property
     def has_staged(self) -> bool:
         """Whether a document is staged."""
-        return self._one("SELECT 1 FROM incoming LIMIT 1") is not None
+        return self._value("SELECT 1 FROM incoming LIMIT 1") is not None
 
     def staged(self, *, new: bool) -> list[str]:
         """Return the ids of the staged documents that are new, or of all."""
@@ -391,11 +393,11 @@ class Store:
 
     # --- Putting in place ---
 
-    def finish(self, *, whole: bool) -> dict[str, int]:
+    def finish(self, *, complete: bool) -> dict[str, int]:
         """Put what is staged in place, inside a transaction.
 
-        With `whole`, it is all that the inputs hold: their other documents are removed. Return how
-        many documents are added, replaced and removed.
+        With `complete`, it is all that the inputs hold: their other documents are removed. Return
+        how many documents are added, replaced and removed.
         """
         run = self.database.execute
         run("CREATE TEMP TABLE IF NOT EXISTS gone (key INTEGER PRIMARY KEY)")
@@ -404,18 +406,18 @@ class Store:
             "INSERT INTO gone SELECT d.key FROM documents d JOIN incoming i ON i.id = d.id "
             "WHERE i.key != d.key"
         )
-        if whole:
+        if complete:
             run(
                 "INSERT OR IGNORE INTO gone SELECT key FROM documents "
                 "WHERE added = 0 AND key NOT IN (SELECT key FROM incoming)"
             )
-        elif self._one("SELECT 1 FROM documents WHERE added = 0 AND key IN gone") is not None:
+        elif self._value("SELECT 1 FROM documents WHERE added = 0 AND key IN gone") is not None:
             run("DELETE FROM meta WHERE name = 'request'")  # The next build reads its inputs again.
-        new = self._one("SELECT count(*) FROM incoming WHERE key >= ?", self._first)
-        replaced = self._one(
+        new = self._value("SELECT count(*) FROM incoming WHERE key >= ?", self._first)
+        replaced = self._value(
             "SELECT count(*) FROM incoming i JOIN documents d ON d.id = i.id WHERE i.key != d.key"
         )
-        removed = self._one("SELECT count(*) FROM gone") - replaced
+        removed = self._value("SELECT count(*) FROM gone") - replaced
         run("DELETE FROM removed WHERE id IN (SELECT id FROM incoming)")
         run("DELETE FROM texts WHERE key IN (SELECT key FROM gone)")
         run("DELETE FROM documents WHERE key IN (SELECT key FROM gone)")
@@ -439,9 +441,9 @@ class Store:
         self._first = self._next
         return {"added": new - replaced, "replaced": replaced, "removed": removed}
 
-    def show_problems(self, *, whole: bool) -> None:
-        """Put the staged problems in place, of the others too with `whole`."""
-        if whole:
+    def show_problems(self, *, complete: bool) -> None:
+        """Put the staged problems in place, of the others too with `complete`."""
+        if complete:
             self.database.execute("DELETE FROM problems WHERE staged = 0")
         columns = "0, source, line, reason, detail"
         self.database.execute(
@@ -453,13 +455,13 @@ class Store:
         run = self.database.execute
         unknown, count = [], 0
         for id in dict.fromkeys(ids):
-            key = self._one("SELECT key FROM documents WHERE id = ?", id)
+            key = self._value("SELECT key FROM documents WHERE id = ?", id)
             if key is not None:
                 run("DELETE FROM texts WHERE key = ?", (key,))
                 run("DELETE FROM documents WHERE key = ?", (key,))
                 run("INSERT OR IGNORE INTO removed VALUES (?, ?)", (id, seal(id)))
                 count += 1
-            elif self._one("SELECT 1 FROM removed WHERE id = ?", id) is None:
+            elif self._value("SELECT 1 FROM removed WHERE id = ?", id) is None:
                 unknown.append(id)
         if unknown:
             more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
@@ -475,8 +477,8 @@ class Store:
         columns = "count(*), total(part), total(sentences), total(words)"
         first = "key IN (SELECT min(key) FROM documents GROUP BY form)"
         row = self.database.execute(f"SELECT {columns} FROM documents WHERE {first}").fetchone()
-        every = int(self._one("SELECT count(*) FROM documents"))
-        return every, every - int(row[0]), int(row[1]), int(row[2]), int(row[3])
+        count = int(self._value("SELECT count(*) FROM documents"))
+        return count, count - int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
     def problems(self, staged: bool = False) -> list[Problem]:
         """Return the problems that are listed, in order: those in place, or those staged."""
@@ -487,20 +489,20 @@ class Store:
         ]
 
 
-def _firsts(columns: str, *, whole: bool) -> str:
+def _firsts(columns: str, *, complete: bool) -> str:
     """Return a query of the documents that a call will leave, without copies: columns and key."""
     return (
-        f"SELECT {columns}, min(key) AS first FROM ({_remaining(columns, whole=whole)}) "
+        f"SELECT {columns}, min(key) AS first FROM ({_remaining(columns, complete=complete)}) "
         "GROUP BY form"
     )
 
 
-def _remaining(columns: str, *, whole: bool) -> str:
+def _remaining(columns: str, *, complete: bool) -> str:
     """Return a query of the documents that a call will leave: columns, key and form."""
-    others = "added = 1 AND" if whole else ""
+    condition = "added = 1 AND" if complete else ""
     return (
         f"SELECT {columns}, key, form FROM incoming UNION ALL SELECT {columns}, key, form "
-        f"FROM documents WHERE {others} id NOT IN (SELECT id FROM incoming)"
+        f"FROM documents WHERE {condition} id NOT IN (SELECT id FROM incoming)"
     )
 
 
@@ -560,7 +562,7 @@ _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T[\d:.]+)?)?)?")
 _IS_NUMBER = "json_valid(v.value) AND json_type(v.value) IN ('integer', 'real')"
 
 
-def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
+def parse_filter(text: str, fields: Sequence[str]) -> tuple[str, list[object]]:
     """Translate a filter of documents to a condition of SQL and its values.
 
     Args:
@@ -578,8 +580,8 @@ def parse_filter(text: str, kept: Sequence[str]) -> tuple[str, list[object]]:
 
     def condition(match: re.Match[str]) -> str:
         name, op = _unquoted(match["name"]), (match["op"] or "=").lower()
-        if name not in (*_COLUMN_NAMES, *kept):
-            names = ", ".join((*_COLUMN_NAMES, *kept))
+        if name not in (*_COLUMN_NAMES, *fields):
+            names = ", ".join((*_COLUMN_NAMES, *fields))
             raise InputError(
                 f"filter {text!r}: the field {name!r} is not kept. Kept are {names}; others are "
                 "kept by corpus.fields"

@@ -153,8 +153,8 @@ def read_pair_file(path: str | Path, subset: str | None = None) -> PairFile:
     problems.check()
     if not rows:
         raise InputError(f"{path}: the file has no rows; expected {kind}")
-    kept = [row for row in rows if row.label != _UNLABELLED]
-    return PairFile(path, kind, tuple(kept), used, len(rows) - len(kept))
+    labelled = [row for row in rows if row.label != _UNLABELLED]
+    return PairFile(path, kind, tuple(labelled), used, len(rows) - len(labelled))
 
 
 def _row(record: Mapping[str, str], content: Content, line: int) -> Row:

@@ -23,17 +23,17 @@ def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> tuple[set[str
 
     Texts with fewer than `MIN_WORDS` words are not looked for. Some texts have both.
     """
-    wanted, left_to_read = [*dict.fromkeys(map(normal_form, texts))], iter(sentences)
+    forms, left_to_read = [*dict.fromkeys(map(normal_form, texts))], iter(sentences)
     exact, near = set[str](), set[str]()
     while block := [*islice(left_to_read, _BLOCK)]:
-        table = WordTable([wanted, block], MIN_WORDS)
-        copied = {wanted[first] for first in table.repeats() if first < len(wanted)}
-        pairs = table.near(before=len(wanted))
+        table = WordTable([forms, block], MIN_WORDS)
+        copied = {forms[first] for first in table.repeats() if first < len(forms)}
+        pairs = table.near(before=len(forms))
         for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
-            if right >= len(wanted) or wanted[right] in copied:
-                near.add(wanted[left])
-            if right < len(wanted) and wanted[left] in copied:
-                near.add(wanted[right])
+            if right >= len(forms) or forms[right] in copied:
+                near.add(forms[left])
+            if right < len(forms) and forms[left] in copied:
+                near.add(forms[right])
         exact |= copied
     return exact, near
 
@@ -44,21 +44,21 @@ def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSe
     The documents that models learn from are read. An `InputError` names a set without any row left.
     """
     forms = [_forms(data) for data in sets]
-    every = (form for by_text in forms for forms_of in by_text.values() for form in forms_of)
-    exact, near = find_copies(every, chain.from_iterable(Corpus.open(run).batches()))
+    all_forms = (form for by_text in forms for forms_of in by_text.values() for form in forms_of)
+    exact, near = find_copies(all_forms, chain.from_iterable(Corpus.open(run).batches()))
     near -= exact
     cleared = []
     for data, by_text in zip(sets, forms, strict=True):
         copied = {text for text, own in by_text.items() if not own.isdisjoint(exact | near)}
-        kept = [row for row in data.rows if copied.isdisjoint(row.texts)]
-        if not kept:
+        rows = [row for row in data.rows if copied.isdisjoint(row.texts)]
+        if not rows:
             raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
-        n, wanted = len(data.rows), {form for own in by_text.values() for form in own}
+        n, own_forms = len(data.rows), {form for own in by_text.values() for form in own}
         remark = (
-            f"{n - len(kept):,} of {n:,} rows left out, with texts in {run.path} "
-            f"({len(wanted & exact):,} copies and {len(wanted & near):,} near copies)"
+            f"{n - len(rows):,} of {n:,} rows left out, with texts in {run.path} "
+            f"({len(own_forms & exact):,} copies and {len(own_forms & near):,} near copies)"
         )
-        cleared.append(data.with_rows(kept, remark))
+        cleared.append(data.with_rows(rows, remark))
     return cleared
 
 

@@ -99,15 +99,15 @@ class EvaluationSet:
         Texts are equal if their normal forms are.
         """
         theirs = {_forms(row) for row in other.rows}
-        kept = [row for row in self.rows if _forms(row) not in theirs]
+        rows = [row for row in self.rows if _forms(row) not in theirs]
         n = len(self.rows)
-        if not kept:
+        if not rows:
             raise InputError(
                 f"{self.id}: no row is left, because {other.id} has the texts of all {n:,} rows. "
                 "Do not evaluate this set, or exclude another one"
             )
-        remark = f"{n - len(kept):,} of {n:,} rows left out, whose texts are in {other.id}"
-        return self.with_rows(kept, remark)
+        remark = f"{n - len(rows):,} of {n:,} rows left out, whose texts are in {other.id}"
+        return self.with_rows(rows, remark)
 
     def with_rows(self, rows: Sequence[Row], note: str) -> "EvaluationSet":
         """Return the set with some of its rows, and a further note."""
@@ -293,15 +293,15 @@ class Task:
                 problems.add(row.line, str(error))
         problems.check()
         chosen = _split_of(rows, split, f"{self.name}: {path}")
-        kept = [
+        chosen_rows = [
             row for row in rows if chosen in (ALL, row.split) and row.subset not in self.left_out
         ]
         notes = [self.note] if self.note else []
         if path.parent.name.endswith("-substitute"):
             notes.append("a substitute for the published set: its figures are not comparable")
-        if len(kept) != (published := self.published.get(chosen, len(kept))):
-            notes.append(f"{len(kept):,} rows; {published:,} were published")
-        return evaluation_set(self.name, chosen, kept, self.metrics, str(path), notes)
+        if len(chosen_rows) != (published := self.published.get(chosen, len(chosen_rows))):
+            notes.append(f"{len(chosen_rows):,} rows; {published:,} were published")
+        return evaluation_set(self.name, chosen, chosen_rows, self.metrics, str(path), notes)
 
 
 def _split_of(rows: Sequence[Row], split: str | None, where: str) -> str:

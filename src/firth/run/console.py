@@ -180,7 +180,7 @@ class Progress:
     def __enter__(self) -> Self:
         global _display
         self._listener = _listener.get()
-        self._start = self._said = monotonic()
+        self._start = self._logged_at = monotonic()
         if self._listener is not None:
             self._listener(self._title, 0.0, self._total)
         elif not _quiet and sys.stderr is not None and sys.stderr.isatty():
@@ -200,8 +200,8 @@ class Progress:
             self._listener(self._title, self._done, self._total)
         elif self._task is not None:
             _display.update(self._task, advance=steps, status=escaped(self._status))
-        elif self._is_logged and (now := monotonic()) - self._said >= SECONDS_BETWEEN_LINES:
-            self._said = now
+        elif self._is_logged and (now := monotonic()) - self._logged_at >= SECONDS_BETWEEN_LINES:
+            self._logged_at = now
             of = f" of {self._total:,.0f} ({self._done / self._total:.0%})" if self._total else ""
             status = f", {self._status}" if self._status else ""
             seconds = f"{now - self._start:.0f} s"
@@ -268,20 +268,20 @@ def table(rows: Sequence[Row]) -> str:
         -------------  -----------------
         baseline:dice  60.1 [52.3, 66.8]
     """
-    kept = [
+    cells = [
         [_SPACE_TO_KEEP.sub(lambda match: "\u00a0" * len(match[0]), cell) for cell in row]
         for row in rows
     ]
-    columns = list(zip(*kept, strict=True))
+    columns = list(zip(*cells, strict=True))
     least = [max(min(len(word), _LONGEST) for c in column for word in c.split(" "))
              for column in columns]  # fmt: skip
     panels: list[list[int]] = [[]]
     for place in range(len(columns)):
-        shown = [*panels[-1], place]
-        if len(shown) > 2 and _total(least[i] for i in shown) > WIDTH:
-            panels.append(shown := [0, place])
-        panels[-1] = shown
-    return "\n\n".join(_panel(kept, columns, least, panel) for panel in panels)
+        places = [*panels[-1], place]
+        if len(places) > 2 and _total(least[i] for i in places) > WIDTH:
+            panels.append(places := [0, place])
+        panels[-1] = places
+    return "\n\n".join(_panel(cells, columns, least, panel) for panel in panels)
 
 
 def _total(widths: Iterable[int]) -> int:
@@ -290,23 +290,23 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def _panel(
-    rows: Sequence[Row], columns: Sequence[Row], least: Sequence[int], shown: Sequence[int]
+    rows: Sequence[Row], columns: Sequence[Row], least: Sequence[int], places: Sequence[int]
 ) -> str:
     """Return a table of some columns; the widest are narrowed until it fits, or none can be."""
-    widths = {i: max(map(len, columns[i])) for i in shown}
+    widths = {i: max(map(len, columns[i])) for i in places}
     while _total(widths.values()) > WIDTH:
-        room = [i for i in shown if widths[i] > least[i]]
+        room = [i for i in places if widths[i] > least[i]]
         if not room:
             break
         widths[max(room, key=widths.__getitem__)] -= 1
-    figures = {i for i in shown[1:] if all(map(_FIGURE.match, columns[i][1:]))}
+    figures = {i for i in places[1:] if all(map(_FIGURE.match, columns[i][1:]))}
     lines = []
     for number, row in enumerate(rows):
-        cells = [textwrap.wrap(row[i], widths[i], break_on_hyphens=False) for i in shown]
+        cells = [textwrap.wrap(row[i], widths[i], break_on_hyphens=False) for i in places]
         for parts in zip_longest(*cells, fillvalue=""):
             padded = [
                 part.rjust(widths[i]) if i in figures else part.ljust(widths[i])
-                for i, part in zip(shown, parts, strict=True)
+                for i, part in zip(places, parts, strict=True)
             ]
             lines.append(_GAP.join(padded).rstrip())
         if number == 0:

@@ -92,14 +92,14 @@ class Processes:
 
     def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
         """Do as `Executor.map`."""
-        left = iter(items)
+        remaining = iter(items)
         packed = bytes(ForkingPickler.dumps(work))
         waiting: deque[tuple[Item, Future[Any] | None]] = deque()
         pool, losses = self._pool(packed), 0
         try:
             while True:
                 try:
-                    more = islice(left, _AHEAD * self.count - len(waiting))
+                    more = islice(remaining, _AHEAD * self.count - len(waiting))
                     waiting.extend((item, None) for item in more)
                     for place, (item, future) in enumerate(waiting):
                         if future is None:
@@ -196,7 +196,7 @@ class Ray:
 
     def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
         """Do as `Executor.map`."""
-        left = iter(items)
+        remaining = iter(items)
         waiting: deque[Any] = deque()
         with _connected(self.address or os.environ.get("RAY_ADDRESS") or "local") as ray:
             workers = ray.cluster_resources().get("CPU", 1)
@@ -205,7 +205,7 @@ class Ray:
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do_on_cluster)
             while True:
                 room = max(1, int(_AHEAD * workers)) - len(waiting)
-                more = islice(left, room)
+                more = islice(remaining, room)
                 waiting.extend(task.remote(key, folder, packed, item) for item in more)
                 if not waiting:
                     return

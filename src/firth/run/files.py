@@ -339,10 +339,10 @@ def open_mapped(path: Path) -> "Array":
 def stamp_of(path: Path) -> tuple[int, int, int, int]:
     """Return what tells a file from one that takes its place; zeros where there is none."""
     try:
-        known = os.stat(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return 0, 0, 0, 0
-    return known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def fingerprint_file(path: Path) -> str:

@@ -134,7 +134,7 @@ def write_folder(
     # A link to a folder stays a link.
     place = out.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    wanted = Manifest.wanted(command, 1, inputs or {}, settings)
+    requested = Manifest.requested(command, 1, inputs or {}, settings)
     lock = FileLock(beside(place, "lock"))
 
     def filled(workspace: Path) -> Mapping[str, Any]:
@@ -152,12 +152,12 @@ def write_folder(
                     present = Manifest.read(place)
                 except DamagedError as error:
                     raise InputError(f"{error}. Name another folder, or move the file") from error
-                if present and present.request != wanted.request and not force:
+                if present and present.request != requested.request and not force:
                     raise InputError(
                         f"{out}: holds another result of firth {present.stage}, of other settings "
                         "or inputs. Name another folder, or replace it: --force"
                     )
-                return execute(place, wanted, filled)
+                return execute(place, requested, filled)
             finally:
                 with suppress(OSError):
                     Path(lock.lock_file).unlink()

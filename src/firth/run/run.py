@@ -168,17 +168,17 @@ class Run:
         self._settle(stage.name)
         digests = {**self.inputs(*reads), **(inputs or {})}
         values = values_of(self.settings, settings)
-        wanted = Manifest.wanted(stage.name, stage.version, digests, values)
+        requested = Manifest.requested(stage.name, stage.version, digests, values)
         final = self.path / stage.name
         is_settled = self._is_saved() and not beside(final, "stale").exists()
-        if is_settled and (present := up_to_date(final, wanted)):
+        if is_settled and (present := up_to_date(final, requested)):
             return Outcome(present, reused=True)
         self._claim()
         with self.locked():
             for needed in reads:
                 self._check(needed, bytes_too=True)
             seen = _DeclaredRun(self, stage, reads, settings, inputs or {})
-            outcome = execute(final, wanted, lambda workspace: fill(seen, workspace))
+            outcome = execute(final, requested, lambda workspace: fill(seen, workspace))
             self.save()
         return outcome
 

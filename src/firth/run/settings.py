@@ -406,9 +406,9 @@ def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:
 
 def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> str:
     """Return a suggestion of settings with names like an unknown one, in its section or others."""
-    known = [*_paths(root)]
-    close = get_close_matches(path[-1], sorted({known_path[-1] for known_path in known}))
-    likely = [known_path for match in close for known_path in known if known_path[-1] == match]
+    paths = [*_paths(root)]
+    close = get_close_matches(path[-1], sorted({known_path[-1] for known_path in paths}))
+    likely = [known_path for match in close for known_path in paths if known_path[-1] == match]
     inside = [known_path for known_path in likely if known_path[:-1] == (*path[:-1],)]
     names = [".".join((*before, *known_path)) for known_path in (inside or likely)[:3]]
     if before and not names:

@@ -73,7 +73,7 @@ class Manifest:
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def wanted(
+    def requested(
         cls, stage: str, version: int, inputs: Mapping[str, str], settings: Mapping[str, Any]
     ) -> "Manifest":
         """Return the manifest of a stage to be built: its request, without outputs."""
@@ -98,20 +98,20 @@ class Manifest:
             raise DamagedError(str(error)) from error
         try:
             manifest = cls(**stored)
-            whole = all(
-                is_inside(name) and {"bytes", "blake2b"} <= known.keys()
-                for name, known in manifest.outputs.items()
+            is_whole = all(
+                is_inside(name) and {"bytes", "blake2b"} <= output.keys()
+                for name, output in manifest.outputs.items()
             )
         except (TypeError, AttributeError):
-            whole = False
-        if not whole:
+            is_whole = False
+        if not is_whole:
             raise DamagedError(f"{path}: not a manifest that firth wrote")
         return manifest
 
     @property
     def digest(self) -> str:
         """Fingerprint of the outputs, which later stages name as their input."""
-        return fingerprint_value({name: dict(known) for name, known in self.outputs.items()})
+        return fingerprint_value({name: dict(output) for name, output in self.outputs.items()})
 
     def damage(self, folder: Path, *, bytes_too: bool = False) -> list[str]:
         """Return a line for each output of a folder that is not as it was written.
@@ -119,14 +119,14 @@ class Manifest:
         By default sizes and the bytes of small files are compared; with `bytes_too` every byte.
         """
         problems = []
-        for name, known in self.outputs.items():
+        for name, output in self.outputs.items():
             path = folder / name
             size = path.stat().st_size if path.is_file() else None
             if size is None:
                 problems.append(f"{name} is missing")
-            elif size != known["bytes"]:
-                problems.append(f"{name} has {size:,} bytes, not {known['bytes']:,}")
-            elif (bytes_too or size <= _SMALL) and fingerprint_file(path) != known["blake2b"]:
+            elif size != output["bytes"]:
+                problems.append(f"{name} has {size:,} bytes, not {output['bytes']:,}")
+            elif (bytes_too or size <= _SMALL) and fingerprint_file(path) != output["blake2b"]:
                 problems.append(f"{name} has other bytes than were written")
         return problems
 
@@ -143,18 +143,18 @@ Fill = Callable[[Path], Mapping[str, Any]]
 """Fills a workspace and returns the summary. Checkpoints go to `workspace / SCRATCH`."""
 
 
-def up_to_date(folder: Path, wanted: Manifest) -> Manifest | None:
-    """Return the manifest in `folder` if it has the request of `wanted` and no byte is damaged."""
+def up_to_date(folder: Path, requested: Manifest) -> Manifest | None:
+    """Return the manifest in `folder` if its request is equal and no byte is damaged."""
     try:
         present = Manifest.read(folder)
     except DamagedError:
         return None
-    if present is None or present.request != wanted.request:
+    if present is None or present.request != requested.request:
         return None
     return None if present.damage(folder, bytes_too=True) else present
 
 
-def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
+def execute(final: Path, requested: Manifest, fill: Fill) -> Outcome:
     """Bring the stage in the folder `final` up to date: reuse it, continue it, or build it.
 
     The caller holds a lock, so that nobody else builds here. `fill` must be deterministic given the
@@ -162,14 +162,14 @@ def execute(final: Path, wanted: Manifest, fill: Fill) -> Outcome:
     """
     workspace, stale = beside(final, "work"), beside(final, "stale")
     finish_rename(final)
-    if present := up_to_date(final, wanted):
+    if present := up_to_date(final, requested):
         _discard(workspace)
         _discard(stale)
         return Outcome(present, reused=True)
     claim(final)
     if (old := Manifest.read(final)) and (damage := old.damage(final, bytes_too=True)):
         note(f"{final} is damaged ({'; '.join(damage)}). It is built again.")
-    manifest = up_to_date(workspace, wanted) or _build(workspace, wanted, fill)
+    manifest = up_to_date(workspace, requested) or _build(workspace, requested, fill)
     _move_into_place(workspace, final)
     return Outcome(manifest, reused=False)
 
@@ -202,13 +202,13 @@ def is_half_renamed(final: Path) -> bool:
     return not os.path.lexists(final) and beside(final, "stale").is_dir()
 
 
-def _build(workspace: Path, wanted: Manifest, fill: Fill) -> Manifest:
+def _build(workspace: Path, requested: Manifest, fill: Fill) -> Manifest:
     """Fill a workspace and write its manifest."""
     marker = workspace / _REQUEST
-    if _request(marker) != wanted.request:
+    if _request(marker) != requested.request:
         _discard(workspace)
         workspace.mkdir(parents=True)
-        write_json(marker, wanted.request)
+        write_json(marker, requested.request)
     (workspace / MANIFEST).unlink(missing_ok=True)
     _remove_torn(workspace)
     with named_errors(workspace):
@@ -225,7 +225,7 @@ def _build(workspace: Path, wanted: Manifest, fill: Fill) -> Manifest:
         outputs[name] = {"bytes": path.stat().st_size, "blake2b": fingerprint_file(path)}
     for folder in {(workspace / name).parent for name in outputs}:
         sync(folder)
-    manifest = replace(wanted, outputs=outputs, summary=summary)
+    manifest = replace(requested, outputs=outputs, summary=summary)
     write_json(workspace / MANIFEST, asdict(manifest))
     return manifest
 
@@ -326,7 +326,7 @@ def damage_of_opened() -> DamagedError | None:
     library. Code that catches an unforeseen error asks here for its cause. All bytes are read.
     """
     damage = {
-        place: (read(), command) for place, (read, command) in _opened.items() if place.exists()
+        place: (find(), command) for place, (find, command) in _opened.items() if place.exists()
     }
     lines = [
         damage_message(place, problems, command)
