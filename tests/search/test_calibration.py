@@ -273,15 +273,27 @@ def test_questions_are_titles_and_first_sentences(make: Make) -> None:
     """The text answers a title, and what follows answers a sentence."""
     records = [
         {"id": "titled", "title": "On ships", "text": "A ship came. It left."},
-        {"id": "untitled", "text": "A cow saw a barn. It ate."},
+        {"id": "untitled", "text": "A cow saw a barn. The harvest."},
         {"id": "single", "text": f"The judge met {'a jury ' * 20}."},
         {"id": "empty", "title": "Nothing", "text": ""},
     ]
     index = Index.open(make(records))
-    asked = {question: answer for question, _, answer in
-             calibrate._questions(index.corpus, np.random.default_rng(1))}  # fmt: skip
+    asked = {
+        question: answer
+        for question, _, answer in calibrate._questions(index, np.random.default_rng(1))
+    }
     long = " ".join(records[2]["text"].split()[: calibrate.WORDS])
-    assert asked == {"On ships": "A ship came. It left.", "A cow saw a barn.": "It ate.", long: ""}
+    texts = {question: answer and answer[0] for question, answer in asked.items()}
+    assert texts == {
+        "On ships": "A ship came. It left.",
+        "A cow saw a barn.": "The harvest.",
+        long: None,
+    }
+    for question, sentences in (("On ships", [0, 1]), ("A cow saw a barn.", [3])):
+        rows = index.vectors(sentences) / np.arange(1, 1 + len(sentences))[:, None]
+        expected = rows.sum(axis=0) / np.linalg.norm(rows.sum(axis=0))
+        assert asked[question] is not None
+        np.testing.assert_allclose(asked[question][1], expected, atol=1e-3)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("versions", [1, 3])

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
 from firth.corpus.siblings import COPIED, sibling_groups, sketch
+from firth.encoders.encoder import unit_singles
 from firth.encoders.static import STATIC
 from firth.run.console import note, progress
 from firth.run.errors import InputError
@@ -151,14 +152,11 @@ def _ask(run: Run, index: Index, rng: np.random.Generator) -> tuple[dict[str, Fl
     Returns:
         The evidence of `Answers`, none where questions are few, and the share of cosines.
     """
-    questions = [*_questions(index.corpus, rng)]
-    vectors = iter(index.encoder.encode([answer for *_, answer in questions if answer]))
-    answers = [(answer, next(vectors)) if answer else None for *_, answer in questions]
+    questions = [*_questions(index, rng)]
 
     def asked(share: float) -> list[Asked]:
         search = Search(run, index, Calibration(None, share=share))
-        rows = zip(progress(questions, "Calibration"), answers, strict=True)
-        return [search.ask(question, own, answer) for (question, own, _), answer in rows]
+        return [search.ask(*question) for question in progress(questions, "Calibration")]
 
     outcomes = asked(1.0)
     share = best_share([one.ahead for one in outcomes if one.ahead])
@@ -175,11 +173,22 @@ def _ask(run: Run, index: Index, rng: np.random.Generator) -> tuple[dict[str, Fl
     return arrays, share
 
 
-def _questions(corpus: Corpus, rng: np.random.Generator) -> Iterator[tuple[str, int, str]]:
-    """Yield questions, their documents, and what answers them: the text, or all that follows."""
+def _questions(
+    index: Index, rng: np.random.Generator
+) -> Iterator[tuple[str, int, tuple[str, Singles] | None]]:
+    """Yield questions, their documents, and what answers them: the text, or all that follows.
+
+    The vector of an answer is the mean of those of its sentences, in which the nth counts 1/n.
+    """
+    corpus = index.corpus
     bounds, titles = corpus.document_bounds, corpus.document_titles()
     for own in rng.permutation(np.flatnonzero(np.diff(bounds)))[:QUESTIONS].tolist():
-        texts = [*corpus.texts(np.arange(bounds[own], min(bounds[own + 1], bounds[own] + WHOLE)))]
+        numbers = np.arange(bounds[own], min(bounds[own + 1], bounds[own] + WHOLE))
+        texts, answer = [*corpus.texts(numbers)], None
         question = titles[own] or texts.pop(0)
-        answer = " ".join(" ".join(texts).split()[:WHOLE])
+        if texts:
+            vectors = index.vectors(numbers[-len(texts) :])
+            mean = (vectors / np.arange(1, 1 + len(texts))[:, None]).sum(axis=0, keepdims=True)
+            text = " ".join(" ".join(texts).split()[:WHOLE])
+            answer = text, unit_singles(mean.astype(np.float32))[0]
         yield " ".join(question.split()[:WORDS]), own, answer
