@@ -265,6 +265,23 @@ def test_added_rows_of_an_older_index_are_ignored(make: Make) -> None:
     check_rows(Index.open(run), StaticEncoder.open(run.path / "static"))
 
 
+def test_added_vectors_of_another_index_are_not_kept(make: Make) -> None:
+    """Where documents are read anew, an added one may have the key that another one had."""
+    run = make(documents(range(2)))
+    add_documents(run, [document("sea", 7)])
+    build_added(run)
+    keys = [Corpus.open(run, "all").keys[-1]]
+    (run.path / "corpus.db").unlink()
+    build_corpus(run, documents(range(2)))
+    build_encoder(run, seed=4)
+    build_index(run)
+    add_documents(run, [document("farm", 8)])
+    build_added(run)
+    keys.append(Corpus.open(run, "all").keys[-1])
+    assert (keys[0] == keys[1]).all(), "premise"
+    check_rows(Index.open(run), StaticEncoder.open(run.path / "static"))
+
+
 def test_an_interrupted_build_continues_to_the_same_bytes(
     make: Make, encodings: Encodings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -466,7 +466,7 @@ def test_what_is_not_indexed_is_said(make: Make, capsys: pytest.CaptureFixture[s
         (" ", {}, "empty"),
         ("ship", {"mode": "fuzzy"}, "hybrid, dense, lexical"),
         ("ship", {"unit": "word"}, "sentence, document"),
-        ("ship", {"top": 0}, "at least 1"),
+        ("ship", {"top": 0}, "from 1 on"),
         ("ship", {"where": "color = 'red'"}, "color"),
     ],
 )

@@ -82,13 +82,13 @@ class Postings:
 
     def of(self, term: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
         """Return the rows that have a stem, given by its hash, and their counts."""
-        some = self._places(term)
-        return self.rows[some].astype(np.int64), self.counts[some]
+        places = self._places(term)
+        return self.rows[places].astype(np.int64), self.counts[places]
 
     def count(self, term: int) -> int:
         """Return how many rows have a stem, without reading them."""
-        some = self._places(term)
-        return int(some.stop - some.start)
+        places = self._places(term)
+        return int(places.stop - places.start)
 
     def _places(self, term: int) -> slice:
         place = int(np.searchsorted(self.terms, np.uint64(term)))
@@ -147,21 +147,21 @@ def _blocks(
     texts: Iterable[str], stemmer: str, numbers: dict[str, int]
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield the words of each text of a block, and the numbers of all their stems in order."""
-    known: dict[str, _NumberOfWord] = {}
+    numbers_of: dict[str, _NumberOfWord] = {}
     lengths, stems_of = array("q"), array("q")
     for text in texts:
-        found, name = words(text), stemmer_for(text, stemmer, BEGINNINGS)
-        number_of = known.setdefault(name, _NumberOfWord(name, numbers))
-        lengths.append(len(found))
-        stems_of.extend(map(number_of.__getitem__, found))
+        words_of_text, name = words(text), stemmer_for(text, stemmer, BEGINNINGS)
+        number_of = numbers_of.setdefault(name, _NumberOfWord(name, numbers))
+        lengths.append(len(words_of_text))
+        stems_of.extend(map(number_of.__getitem__, words_of_text))
         if len(stems_of) >= _BLOCK:
             yield np.frombuffer(lengths, np.int64), np.frombuffer(stems_of, np.int64)
             lengths, stems_of = array("q"), array("q")
-            if sum(map(len, known.values())) > _WORDS:
-                known.clear()
+            if sum(map(len, numbers_of.values())) > _WORDS:
+                numbers_of.clear()
     if lengths:
-        whole = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
-        yield np.frombuffer(lengths, np.int64), whole
+        last = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
+        yield np.frombuffer(lengths, np.int64), last
 
 
 class _NumberOfWord(dict[str, int]):
@@ -219,16 +219,18 @@ class Bm25:
         are left out, too, where sentences are so few that rarity says nothing.
         """
         counts = Counter(self._stems_of_query(words(query)))
-        kept = {
+        weights = {
             stem: times * (_LIGHT if stem in self._stop_words else 1.0)
             for stem, times in counts.items()
             if stem not in self._dropped and not is_letter(stem)
         }
         if len(self._sentence_lengths) < _FEW:
-            kept = {stem: n for stem, n in kept.items() if stem not in self._stop_words} or kept
+            weights = {
+                stem: n for stem, n in weights.items() if stem not in self._stop_words
+            } or weights
         frequent = max(_FREQUENT * len(self._sentence_lengths), _FEW)
-        rare = {stem: n for stem, n in kept.items() if self.frequency(stem) <= frequent}
-        return rare or kept or {stem: float(times) for stem, times in counts.items()}
+        rare_weights = {stem: n for stem, n in weights.items() if self.frequency(stem) <= frequent}
+        return rare_weights or weights or {stem: float(times) for stem, times in counts.items()}
 
     def content(self, query: str) -> set[str]:
         """Return the stems of `terms` that a reader looks for.
@@ -243,8 +245,8 @@ class Bm25:
     def _stems_of_query(self, lower: Sequence[str]) -> list[str]:
         """Return the stem of each lower-case word, by the best known of several languages."""
         stemmers = stemmers_of(self.stemmer, BEGINNINGS)
-        found = best_known(lower, stemmers, lambda stem: self.frequency(with_anusvara(stem)))
-        return list(map(with_anusvara, found))
+        stemmed = best_known(lower, stemmers, lambda stem: self.frequency(with_anusvara(stem)))
+        return list(map(with_anusvara, stemmed))
 
     def frequency(self, stem: str) -> int:
         """Return how many rows of the index have a stem; what is removed counts, too."""
@@ -267,11 +269,11 @@ class Bm25:
                     (of_documents, self._documents, self._document_lengths),
                 )
             ):
-                who = [owner[rows] for owner, (rows, _) in zip(owners, having, strict=True)]
-                all_of = np.concatenate(who)
+                owners_of = [owner[rows] for owner, (rows, _) in zip(owners, having, strict=True)]
+                all_of = np.concatenate(owners_of)
                 counts = np.concatenate([counts for _, counts in having])
-                kept = all_of >= 0
-                ceilings[unit] += _add(scores, all_of[kept], counts[kept], lengths, times)
+                present = all_of >= 0
+                ceilings[unit] += _add(scores, all_of[present], counts[present], lengths, times)
         return of_sentences, of_documents, (ceilings[0], ceilings[1])
 
     def score_of(self, query: str, text: str, document: int) -> tuple[float, float]:
@@ -344,8 +346,8 @@ def _lengths(parts: Sequence[Postings], owners: Sequence[Ints], n: int) -> Singl
     """Add up the words of the rows of each of n sentences, or documents; their mean becomes 1."""
     total = np.zeros(n)
     for part, owner in zip(parts, owners, strict=True):
-        kept = owner >= 0
-        total += np.bincount(owner[kept], part.lengths[kept], n)
+        present = owner >= 0
+        total += np.bincount(owner[present], part.lengths[present], n)
     relative: Singles = (total / max(total.sum() / max(n, 1), 1e-9)).astype(np.float32)
     return relative
 

@@ -65,13 +65,13 @@ def fit_matches(
         texts: Number of the others where those that are given are a sample.
     """
     rng = np.random.default_rng(derive_seed(seed, "matches"))
-    known = np.flatnonzero(vectors.any(axis=1))
-    chosen = rng.choice(known, min(SAMPLE, len(known)), replace=False)
-    among, their = others or (vectors, owners)
+    filled = np.flatnonzero(vectors.any(axis=1))
+    chosen = rng.choice(filled, min(SAMPLE, len(filled)), replace=False)
+    among, owners_of_others = others or (vectors, owners)
     # Equal texts are one: a line that many documents have is no chance.
     digests = [blake2b(row, digest_size=16).hexdigest() for row in np.ascontiguousarray(among)]
     first = np.sort(np.unique(digests, return_index=True)[1])
-    documents, of = np.unique(their[first], return_inverse=True)
+    documents, of = np.unique(owners_of_others[first], return_inverse=True)
     if len(documents) < FEWEST:
         return None
     # Groups of as many documents each, in random order.
@@ -80,13 +80,13 @@ def fit_matches(
     order = np.argsort(group, kind="stable")
     starts, first = np.searchsorted(group[order], np.arange(groups)), first[order]
     best = np.empty((len(chosen), groups), np.float32)
-    across, their = among[first].T, their[first]
+    across, owners_of_others = among[first].T, owners_of_others[first]
     block = np.empty((_ROWS, len(first)), np.float32)
     with threadpool_limits(1, "blas"):  # Sums of threads differ in the last bits.
         for at in range(0, len(chosen), _ROWS):
             rows = chosen[at : at + _ROWS]
             cosines = np.matmul(vectors[rows], across, out=block[: len(rows)])
-            cosines[owners[rows, None] == their] = -1.0
+            cosines[owners[rows, None] == owners_of_others] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
     return MatchNull.fit(best, texts or len(among))
 
@@ -101,10 +101,10 @@ def with_versions(texts: Sequence[str], owners: Ints) -> Ints:
         owners: Document of each text, (n,).
     """
     names, of = np.unique(owners, return_inverse=True)
-    said: list[set[str]] = [set() for _ in names]
+    words_of: list[set[str]] = [set() for _ in names]
     for text, document in zip(texts, of.tolist(), strict=True):
-        said[document].update(words(text))
-    return sibling_groups([*map(sketch, said)], COPIED)[of]
+        words_of[document].update(words(text))
+    return sibling_groups([*map(sketch, words_of)], COPIED)[of]
 
 
 def build_calibration(run: Run) -> Outcome:

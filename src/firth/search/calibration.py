@@ -115,11 +115,11 @@ class MatchNull:
             gap = _mean_gap(_second(angles, ahead)[1])
             ahead = (angles[:, 0] - angles[:, 1] > _AHEAD * gap).astype(np.int64)
         alone = ahead == 0
-        kept = alone if alone.mean() >= _FEW else ~alone
-        second, gaps = _second(angles[kept], ahead[kept])
+        used = alone if alone.mean() >= _FEW else ~alone
+        second, gaps = _second(angles[used], ahead[used])
         sums = np.sort((second[:, None] + np.quantile(gaps, _MIDDLES)).ravel())
-        found = np.quantile(sums, 1 - _CHANCES).round(6)
-        return cls(tuple(found.tolist()), _mean_gap(gaps), texts, len(second))
+        drawn = np.quantile(sums, 1 - _CHANCES).round(6)
+        return cls(tuple(drawn.tolist()), _mean_gap(gaps), texts, len(second))
 
     def chance(self, cosines: npt.ArrayLike, texts: int | None = None) -> Floats:
         """Return how often a text without a counterpart has a best match this near, in (0, 1].
@@ -292,8 +292,8 @@ class Calibration(Result):
         if not run.has(CALIBRATION) or not run.has(INDEX):
             return None
         manifest = run.manifest(CALIBRATION)
-        known = manifest.inputs if manifest.version == CALIBRATION.version else {}
-        same = all(known.get(name) == digest for name, digest in run.inputs(INDEX).items())
+        inputs = manifest.inputs if manifest.version == CALIBRATION.version else {}
+        same = all(inputs.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
 
     def _known(self) -> MatchNull:
@@ -343,9 +343,9 @@ class Calibration(Result):
                 a counterpart have others by chance, too.
         """
         cosines = np.asarray(best, np.float64)
-        found = int((cosines >= threshold).sum())
-        asked = self._asked(cosines, texts, every)
-        return min(asked * self.chance(threshold, texts), float(found))
+        matches = int((cosines >= threshold).sum())
+        texts_asked = self._asked(cosines, texts, every)
+        return min(texts_asked * self.chance(threshold, texts), float(matches))
 
     def threshold_of_share(
         self, best: npt.ArrayLike, share: float, texts: int | None = None, every: bool = False

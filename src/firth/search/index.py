@@ -87,10 +87,10 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
             f"{run.path}: has {len(corpus):,} sentences; an index holds {_MOST_ROWS:,} at most. "
             "Build several runs, each of a part of the documents"
         )
-    found = index_encoder(run)
-    inputs = {"corpus": corpus.digest, **_fingerprint(found)}
-    work = _Encoding.of(run, found)
-    if found is not None and found.passed is not None:
+    pretrained = index_encoder(run)
+    inputs = {"corpus": corpus.digest, **_fingerprint(pretrained)}
+    work = _Encoding.of(run, pretrained)
+    if pretrained is not None and pretrained.passed is not None:
         executor = Local()  # An object of this process cannot always be sent to another.
     stemmer = stemmer_of(corpus.language)
     stemmer = BEGINNINGS if stemmer == NO_STEMMER else stemmer
@@ -99,17 +99,17 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, np.arange(len(_entries(corpus)[0])), stemmer)
         writer.write_vectors(work, executor or Local())
-        writer.write_wholes(work if found else None, executor or Local())
+        writer.write_wholes(work if pretrained else None, executor or Local())
         vectors = open_mapped(workspace / _VECTORS)
         chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
         rotation = Rotation.fit(vectors[chosen].astype(np.float32), seed)
         write_arrays(workspace / _ROTATION, {"mean": rotation.mean, "matrix": rotation.matrix})
         writer.write_rest(rotation)
-        info = {"encoder": _name(run) if found else None, "stemmer": stemmer}
+        info = {"encoder": _name(run) if pretrained else None, "stemmer": stemmer}
         write_json(workspace / _INFO, info)
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
-    reads = [] if found else [STATIC]
+    reads = [] if pretrained else [STATIC]
     return run.build(INDEX, fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
 
 
@@ -123,21 +123,21 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
     new = np.flatnonzero(_numbers(open_mapped(base / _DOCUMENTS), entries) < 0)
     if not len(new):
         return None
-    found = check_index(run)
+    pretrained = check_index(run)
     earlier = _earlier(run)
     info = read_json(base / _INFO)
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, new, info["stemmer"])
-        does = Local() if executor is None or (found and found.passed) else executor
-        work = _Encoding.of(run, found)
-        writer.write_vectors(work, does, earlier)
-        writer.write_wholes(work if found else None, does, earlier)
+        runner = Local() if executor is None or (pretrained and pretrained.passed) else executor
+        work = _Encoding.of(run, pretrained)
+        writer.write_vectors(work, runner, earlier)
+        writer.write_wholes(work if pretrained else None, runner, earlier)
         writer.write_rest(_rotation(base))
         return {"documents": len(new), "sentences": int(writer.sizes.sum())}
 
     inputs = {"documents": fingerprint_value(entries[new].tolist())}
-    return run.build(ADDED, fill, reads=[INDEX, *([] if found else [STATIC])], inputs=inputs)
+    return run.build(ADDED, fill, reads=[INDEX, *([] if pretrained else [STATIC])], inputs=inputs)
 
 
 def check_index(run: Run) -> FoundEncoder | None:
@@ -146,14 +146,14 @@ def check_index(run: Run) -> FoundEncoder | None:
     Raises:
         DamagedError: It has vectors of another encoder than its run would use.
     """
-    known, found = run.manifest(INDEX).inputs, index_encoder(run)
-    now = _fingerprint(found) if found else run.inputs(STATIC)
-    if any(known.get(name) != digest for name, digest in now.items()):
+    inputs, pretrained = run.manifest(INDEX).inputs, index_encoder(run)
+    current = _fingerprint(pretrained) if pretrained else run.inputs(STATIC)
+    if any(inputs.get(name) != digest for name, digest in current.items()):
         raise DamagedError(
             f"{run.path / INDEX.name}: has vectors of another encoder than the run's. Build it "
             f"again: {INDEX.command} --run {shlex.quote(str(run.path))}"
         )
-    return found
+    return pretrained
 
 
 def index_encoder(run: Run) -> FoundEncoder | None:
@@ -166,8 +166,8 @@ def index_encoder(run: Run) -> FoundEncoder | None:
         return None
     if run.settings.search.encoder:
         return find_encoder(name)
-    found = encoder_of(run, name)
-    return None if found.kind.cost is Cost.HIGH else found
+    pretrained = encoder_of(run, name)
+    return None if pretrained.kind.cost is Cost.HIGH else pretrained
 
 
 def open_index_encoder(run: Run) -> UnitEncoder:
@@ -181,14 +181,14 @@ def _name(run: Run) -> str | None:
 
 def _reading(run: Run) -> EncoderSettings:
     """Return the settings with which the encoder of the index reads texts."""
-    given = run.settings.encoder
+    settings = run.settings.encoder
     if run.settings.search.encoder:
         return EncoderSettings()
-    return EncoderSettings(pooling=given.pooling, max_tokens=given.max_tokens)
+    return EncoderSettings(pooling=settings.pooling, max_tokens=settings.max_tokens)
 
 
-def _fingerprint(found: FoundEncoder | None) -> dict[str, str]:
-    return {"search.encoder": found.fingerprint} if found else {}
+def _fingerprint(pretrained: FoundEncoder | None) -> dict[str, str]:
+    return {"search.encoder": pretrained.fingerprint} if pretrained else {}
 
 
 @dataclass(frozen=True)
@@ -225,11 +225,11 @@ class _Encoding:
     settings: EncoderSettings
 
     @classmethod
-    def of(cls, run: Run, found: FoundEncoder | None) -> "_Encoding":
+    def of(cls, run: Run, pretrained: FoundEncoder | None) -> "_Encoding":
         """Return the work of the index's encoder."""
-        if found is None:
+        if pretrained is None:
             return cls(str(run.path / STATIC.name), _reading(run))
-        return cls(found.passed or found.name, _reading(run))
+        return cls(pretrained.passed or pretrained.name, _reading(run))
 
     def open(self) -> Callable[[Sequence[str]], Halves]:
         encoder = open_encoder(self.encoder, self.settings)
@@ -267,9 +267,9 @@ class _Writer:
             first = np.where(of < 0, -1, (np.cumsum(sizes) - sizes)[of])
             rows = ranges(np.maximum(first, 0), self.sizes)
             source = np.where(np.repeat(first, self.sizes) < 0, -1, rows)
-        known = None if earlier is None else earlier.vectors
+        stored = None if earlier is None else earlier.vectors
         with Progress(count, "Index: vectors") as bar:
-            self._write(_VECTORS, SHARD, encode, source, known, bar)
+            self._write(_VECTORS, SHARD, encode, source, stored, bar)
 
     def write_wholes(
         self, work: _Encoding | None, executor: Executor, earlier: _Earlier | None = None
@@ -285,12 +285,12 @@ class _Writer:
 
         def encode(shards: Sequence[Ints]) -> Iterator[Halves]:
             several = [rows[self.sizes[rows] > 1] for rows in shards]
-            read = executor.map(work, map(self._beginnings, several)) if work else repeat(None)
-            for rows, some, wholes in zip(shards, several, read, strict=False):
+            encoded = executor.map(work, map(self._beginnings, several)) if work else repeat(None)
+            for rows, longer, wholes in zip(shards, several, encoded, strict=False):
                 vectors = self._means(rows)
-                if wholes is not None and len(some):
-                    at = np.searchsorted(rows, some)
-                    share = np.minimum(WHOLE / np.maximum(words[some], 1), 1)[:, None]
+                if wholes is not None and len(longer):
+                    at = np.searchsorted(rows, longer)
+                    share = np.minimum(WHOLE / np.maximum(words[longer], 1), 1)[:, None]
                     mixed = share * wholes + (1 - share) * vectors[at]
                     vectors[at] = unit_singles(mixed.astype(np.float32))
                 yield vectors.astype(np.float16)
@@ -298,9 +298,9 @@ class _Writer:
         source = np.full(len(self.sizes), -1)
         if earlier is not None:
             source = _numbers(earlier.entries, self._entries)
-        known = None if earlier is None else earlier.wholes
+        stored = None if earlier is None else earlier.wholes
         with Progress(len(self.sizes), "Index: documents") as bar:
-            self._write(_WHOLES, _WHOLE_SHARD, encode, source, known, bar)
+            self._write(_WHOLES, _WHOLE_SHARD, encode, source, stored, bar)
 
     def _write(
         self,
@@ -308,7 +308,7 @@ class _Writer:
         shard: int,
         encode: Callable[[Sequence[Ints]], Iterator[Halves]],
         source: Ints,
-        known: Halves | None,
+        stored: Halves | None,
         bar: Progress,
     ) -> None:
         """Write n rows, shard by shard; continue what an interrupted call has begun.
@@ -330,8 +330,8 @@ class _Writer:
                 written = create_mapped(path, np.float16, (len(source), vectors.shape[1]))
             is_new = source[rows] < 0
             written[rows[is_new]] = vectors
-            if known is not None:
-                written[rows[~is_new]] = known[source[rows[~is_new]]]
+            if stored is not None:
+                written[rows[~is_new]] = stored[source[rows[~is_new]]]
             cast(np.memmap, written).flush()
             write_json(done, int(rows[-1]) + 1)
             bar.advance(len(rows))
@@ -478,17 +478,17 @@ class Gathered:
             Cosines with the sentences, document after document, (n,); with the nearest sentence of
             each document, (m,); and with each document, (m,).
         """
-        wanted = np.asarray(vector, np.float32)
+        query = np.asarray(vector, np.float32)
         # Not products of matrices, which leave waiting threads behind (`Rotation.code`).
-        cosines: Singles = np.einsum("nd,d->n", self._vectors, wanted)
+        cosines: Singles = np.einsum("nd,d->n", self._vectors, query)
         cosines = np.clip(cosines, -1.0, 1.0)
         if self._rows is not None:
             cosines = np.where(self._rows < 0, np.float32(0), cosines[self._rows])
         if not len(self._first):
             return cosines, cosines, cosines
         nearest = np.maximum.reduceat(cosines, self._first)
-        whole: Singles = np.einsum("md,d->m", self._wholes, wanted)
-        return cosines, nearest, np.clip(whole, -1.0, 1.0)
+        of_documents: Singles = np.einsum("md,d->m", self._wholes, query)
+        return cosines, nearest, np.clip(of_documents, -1.0, 1.0)
 
 
 class Index:
@@ -527,15 +527,17 @@ class Index:
     def open(cls, run: str | Path | Run) -> "Index":
         """Open the index of a run; errors as of `check_index`."""
         run = Run.open(run)
-        found = check_index(run)
+        pretrained = check_index(run)
         folder = run.folder(INDEX)
-        own = None if found else run.folder(STATIC)
+        folder_of_own = None if pretrained else run.folder(STATIC)
         base = _Base(
             rows=_Rows(folder),
             rotation=_rotation(folder),
             stemmer=read_json(folder / _INFO)["stemmer"],
             digest=run.manifest(INDEX).digest,
-            open_encoder=lru_cache(1)(partial(open_encoder, found or str(own), _reading(run))),
+            open_encoder=lru_cache(1)(
+                partial(open_encoder, pretrained or str(folder_of_own), _reading(run))
+            ),
         )
         return cls(run, base)
 
@@ -586,8 +588,8 @@ class Index:
         if (rows >= 0).all():
             return self._stored(rows).astype(np.float32, copy=False)
         stored = np.zeros((len(rows), self.dimensions), np.float32)
-        there = np.flatnonzero(rows >= 0)
-        stored[there] = self._stored(rows[there])
+        indexed = np.flatnonzero(rows >= 0)
+        stored[indexed] = self._stored(rows[indexed])
         return stored
 
     def gather(self, documents: Ints) -> Gathered:
@@ -620,16 +622,16 @@ class Index:
             k: At least 1.
             within: Ascending numbers of the only sentences to compare.
         """
-        wanted = np.array(vectors, np.float32, ndmin=2)
+        queries = np.array(vectors, np.float32, ndmin=2)
         rows = self._rows(within)
         k = min(k, len(rows))
         if len(rows) <= EXACT:
-            blocks = range(0, max(1, len(wanted)), _QUERIES)
-            pieces = [self._compare(wanted[at : at + _QUERIES], rows, k) for at in blocks]
+            blocks = range(0, max(1, len(queries)), _QUERIES)
+            pieces = [self._compare(queries[at : at + _QUERIES], rows, k) for at in blocks]
         else:
-            pieces = [self._select(vector, rows, k) for vector in wanted]
-        numbers = np.concatenate([piece[0] for piece in pieces]).reshape(len(wanted), k)
-        scores = np.concatenate([piece[1] for piece in pieces]).reshape(len(wanted), k)
+            pieces = [self._select(vector, rows, k) for vector in queries]
+        numbers = np.concatenate([piece[0] for piece in pieces]).reshape(len(queries), k)
+        scores = np.concatenate([piece[1] for piece in pieces]).reshape(len(queries), k)
         return numbers, scores
 
     def _rows(self, within: Ints | None) -> Ints:
@@ -652,15 +654,15 @@ class Index:
             stored[at] = part.vectors[rows[at] - self._starts[number]]
         return stored
 
-    def _compare(self, wanted: Singles, rows: Ints, k: int) -> tuple[Ints, Singles]:
+    def _compare(self, queries: Singles, rows: Ints, k: int) -> tuple[Ints, Singles]:
         """Compare block by block; of equal scores the sentence with the lower number is first."""
-        numbers = np.empty((len(wanted), 0), np.int64)
-        scores = np.empty((len(wanted), 0), np.float32)
+        numbers = np.empty((len(queries), 0), np.int64)
+        scores = np.empty((len(queries), 0), np.float32)
         for at in range(0, len(rows), SHARD):
             block = rows[at : at + SHARD]
-            cosines = wanted @ self._stored(block).astype(np.float32, copy=False).T
-            here = np.broadcast_to(self._sentence_of[block], cosines.shape)
-            numbers = np.hstack([numbers, here])
+            cosines = queries @ self._stored(block).astype(np.float32, copy=False).T
+            numbers_of_block = np.broadcast_to(self._sentence_of[block], cosines.shape)
+            numbers = np.hstack([numbers, numbers_of_block])
             scores = np.hstack([scores, np.clip(cosines, -1.0, 1.0)])
             if scores.shape[1] > k:
                 best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
@@ -723,11 +725,11 @@ def _entries(corpus: Corpus) -> tuple[Ints, Ints]:
     return np.stack([np.append(corpus.keys, copies), sizes], axis=1), corpus.owners
 
 
-def _numbers(entries: Ints, wanted: Ints) -> Ints:
+def _numbers(entries: Ints, searched: Ints) -> Ints:
     """Return the place of each wanted entry among `entries`, or -1."""
-    keys, wanted = (each[:, 0] << 32 | each[:, 1] for each in (entries, wanted))
+    keys, searched = (each[:, 0] << 32 | each[:, 1] for each in (entries, searched))
     order = np.argsort(keys)
-    at = np.minimum(np.searchsorted(keys, wanted, sorter=order), max(len(keys) - 1, 0))
+    at = np.minimum(np.searchsorted(keys, searched, sorter=order), max(len(keys) - 1, 0))
     if not len(keys):
-        return np.full(len(wanted), -1)
-    return np.where(keys[order[at]] == wanted, order[at], -1)
+        return np.full(len(searched), -1)
+    return np.where(keys[order[at]] == searched, order[at], -1)

@@ -371,9 +371,9 @@ class Search:
         """
         if not query.strip():
             raise InputError("the query is empty; expected some words")
-        for name, value, known in (("mode", mode, MODES), ("unit", unit, UNITS)):
-            if value not in known:
-                raise InputError(f"{name}: got {value!r}; expected one of {', '.join(known)}")
+        for name, value, allowed in (("mode", mode, MODES), ("unit", unit, UNITS)):
+            if value not in allowed:
+                raise InputError(f"{name}: got {value!r}; expected one of {', '.join(allowed)}")
         if not isinstance(top, int | np.integer) or top < 1:
             raise InputError(f"top: got {top!r}; expected a whole number from 1 on")
         hits, answer, is_foreign = tuple[Hit, ...](), "", self._is_foreign(query)
@@ -409,15 +409,15 @@ class Search:
             own: The document.
             answer: A text that takes the place of the document, and its unit vector.
         """
-        others = np.delete(np.arange(self.index.corpus.n_documents), own)
-        by_words = _ByWords.of(self.index, question, others)
-        chosen = self._chosen(question, 1, "hybrid", by_words, others)
+        documents = np.delete(np.arange(self.index.corpus.n_documents), own)
+        by_words = _ByWords.of(self.index, question, documents)
+        chosen = self._chosen(question, 1, "hybrid", by_words, documents)
         scales = [*map(_Scale.of, self._compared(question)[1:])]
         words = by_words.scales[1].standard(by_words.titled[chosen])
         near = zip(scales, self._near(question, chosen)[1:], strict=True)
         cosines = np.sum([scale.standard(cosine) for scale, cosine in near], axis=0)
         siblings = chosen[answering(words + self.dense_weight * cosines)]
-        evidence = self.first_evidence(question, np.setdiff1d(others, siblings))
+        evidence = self.first_evidence(question, np.setdiff1d(documents, siblings))
         if answer is None:
             return Asked(evidence)
         score, ceiling = self.index.bm25.score_of(question, answer[0], own)
@@ -464,20 +464,20 @@ class Search:
         by_words = _ByWords.of(self.index, query, documents)
         chosen = self._chosen(query, pool, mode, by_words, documents)
         near = self._near(query, chosen)
-        cosines, nearest, whole = (
+        cosines, nearest, of_documents = (
             _Scale.of(sample).standard(cosine)
             for sample, cosine in zip(self._compared(query), near, strict=True)
         )
         hybrid = by_words.scales[1].standard(by_words.titled[chosen])
-        hybrid += self.dense_weight * (nearest + whole)
+        hybrid += self.dense_weight * (nearest + of_documents)
         named = np.empty(0, np.int64)
         if mode != "dense":
             named = self._named(query, chosen, hybrid, by_words.title_weights, pool, where)
         rows = self._rows(by_words, chosen, named, near[0])
-        whole_lexical = by_words.titled[chosen] / by_words.highest[1]
+        lexical_of_documents = by_words.titled[chosen] / by_words.highest[1]
         cover = by_words.documents[chosen] / by_words.ceilings[1]
 
-        lexical = (rows.lexical / by_words.highest[0] + whole_lexical[rows.owners]) / 2
+        lexical = (rows.lexical / by_words.highest[0] + lexical_of_documents[rows.owners]) / 2
         dense = near[0][rows.like].astype(np.float64)
         own = by_words.scales[0].standard(rows.lexical) + 2 * self.dense_weight * cosines[rows.like]
         own_cover = by_words.sentences[rows.numbers[rows.like]] / by_words.ceilings[0]
@@ -495,9 +495,9 @@ class Search:
             dense = (near[1] + near[2]).astype(np.float64) / 2
             candidates["document"] = _Candidates(
                 numbers=np.arange(len(chosen)),
-                scores=_of_mode(mode, hybrid, dense, whole_lexical),
+                scores=_of_mode(mode, hybrid, dense, lexical_of_documents),
                 dense=dense,
-                lexical=whole_lexical,
+                lexical=lexical_of_documents,
                 evidence=cover + self.evidence_weight * near[1],
             )
         best = {unit: scored.first(pool, mode) for unit, scored in candidates.items()}
@@ -553,8 +553,8 @@ class Search:
         if len(equal) == 1:
             return equal[0], ()
         content = bm25.content(query)
-        shown = max(equal, key=lambda document: len(bm25.matched(content, document.title)))
-        return shown, tuple(other.id for other in equal if other is not shown)
+        document = max(equal, key=lambda document: len(bm25.matched(content, document.title)))
+        return document, tuple(copy.id for copy in equal if copy is not document)
 
     def _texts(self, numbers: Ints, query: str, where: str | None) -> list[str]:
         """Return sentences and titles; the titles are numbered after all sentences."""
@@ -573,36 +573,38 @@ class Search:
         Where all vectors are in memory, these are all that are searched.
         """
         corpus, depth = self.index.corpus, max(_DEPTH, _PER_HIT * pool)
-        among = self._filled if documents is None else documents[self._has_text[documents]]
+        searched = self._filled if documents is None else documents[self._has_text[documents]]
         if self.index.is_small:
-            return among
-        within = None if documents is None else corpus.sentences_of(among)
-        found = np.empty(0, np.int64)
+            return searched
+        within = None if documents is None else corpus.sentences_of(searched)
+        candidates = np.empty(0, np.int64)
         if mode != "dense":
-            whole = by_words.titled / by_words.highest[1]
-            both = by_words.sentences / by_words.highest[0] + whole[self._owners]
-            found = np.append(self._owners[_best(both, depth)], _best(whole, depth))
+            of_documents = by_words.titled / by_words.highest[1]
+            of_sentences = by_words.sentences / by_words.highest[0] + of_documents[self._owners]
+            candidates = np.append(
+                self._owners[_best(of_sentences, depth)], _best(of_documents, depth)
+            )
         while mode != "lexical":
             near = self.index.nearest(self._vector(query), depth, within=within)[0][0]
             owners = np.unique(self._owners[near])
-            found = np.append(found, owners)
+            candidates = np.append(candidates, owners)
             if len(owners) >= pool or len(near) < depth:
                 break
             depth *= _GROWTH  # Many of the nearest sentences are of few documents.
-        found = np.unique(found)
-        return found[self._has_text[found]]
+        candidates = np.unique(candidates)
+        return candidates[self._has_text[candidates]]
 
     def _near(self, query: str, chosen: Ints) -> tuple[Singles, Singles, Singles]:
         """Return the cosines of a query with some documents (`Gathered.cosines`)."""
         if not self.index.is_small:
             return self.index.gather(chosen).cosines(self._vector(query))
-        cosines, nearest, whole = self._compared(query)
+        cosines, nearest, of_documents = self._compared(query)
         if len(chosen) == len(self._sample):
-            return cosines, nearest, whole
+            return cosines, nearest, of_documents
         places = np.searchsorted(self._sample, chosen)
-        every = np.zeros(len(self.index), np.float32)
-        every[self.index.corpus.sentences_of(self._sample)] = cosines
-        return every[self.index.corpus.sentences_of(chosen)], nearest[places], whole[places]
+        of_all = np.zeros(len(self.index), np.float32)
+        of_all[self.index.corpus.sentences_of(self._sample)] = cosines
+        return of_all[self.index.corpus.sentences_of(chosen)], nearest[places], of_documents[places]
 
     def _hits(self, query: str, best: _Candidates, unit: Unit, where: str | None) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
@@ -642,11 +644,11 @@ def _of_mode(mode: Mode, hybrid: Floats, dense: Floats, lexical: Floats) -> Floa
     return {"hybrid": hybrid, "dense": dense, "lexical": lexical}[mode]
 
 
-def _only(scores: Singles, kept: Ints) -> Singles:
+def _only(scores: Singles, chosen: Ints) -> Singles:
     """Return scores with 0 for all but some."""
-    some = np.zeros_like(scores)
-    some[kept] = scores[kept]
-    return some
+    masked = np.zeros_like(scores)
+    masked[chosen] = scores[chosen]
+    return masked
 
 
 def _best(scores: Singles, most: int) -> Ints:

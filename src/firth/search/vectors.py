@@ -72,7 +72,7 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
     return np.packbits(bits, axis=1, bitorder="little").view("<u8")
 
 
-def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Ints:
+def candidates(codes: Codes, code: Codes, most: int, threads: Executor) -> Ints:
     """Return the ascending numbers of the codes that differ least from one.
 
     Codes are columns, (words, n), of contiguous rows. 128 bits are counted of every code, and all
@@ -83,10 +83,10 @@ def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Int
 
     def closest(start: int) -> tuple[Ints, Counts]:
         share = codes[:, start : start + _SHARE]
-        differing = _differing(share[:_FIRST], wanted[:_FIRST])
+        differing = _differing(share[:_FIRST], code[:_FIRST])
         rows = _least(differing, max(most, share.shape[1] // _PART))
         differing = differing[rows]
-        for column, word in zip(share[_FIRST:], wanted[_FIRST:], strict=True):
+        for column, word in zip(share[_FIRST:], code[_FIRST:], strict=True):
             differing += np.bitwise_count(column[rows] ^ word)
         return start + rows, differing
 
@@ -95,7 +95,7 @@ def candidates(codes: Codes, wanted: Codes, most: int, threads: Executor) -> Int
     return numbers[_least(np.concatenate([counts for _, counts in shares]), most)]
 
 
-def _differing(codes: Codes, wanted: Codes) -> Counts:
+def _differing(codes: Codes, code: Codes) -> Counts:
     """Count the bits in which the first few words of all codes differ from one."""
     size = codes.shape[1]
     differing = np.empty(size, np.uint8)
@@ -103,7 +103,7 @@ def _differing(codes: Codes, wanted: Codes) -> Counts:
     for start in range(0, size, _BLOCK):
         total = differing[start : start + _BLOCK]
         total[:] = 0
-        for column, word in zip(codes[:, start : start + _BLOCK], wanted, strict=True):
+        for column, word in zip(codes[:, start : start + _BLOCK], code, strict=True):
             np.bitwise_xor(column, word, out=mixed[: len(total)])
             total += np.bitwise_count(mixed[: len(total)], out=counted[: len(total)])
     return differing.astype(np.uint16)
@@ -130,33 +130,35 @@ LIMIT = 10_000_000
 _TILE = 4_096
 
 
-def similar_pairs(read: Callable[[Ints], Singles], n: int, threshold: float, seed: int) -> Pairs:
+def similar_pairs(
+    vectors_of: Callable[[Ints], Singles], n: int, threshold: float, seed: int
+) -> Pairs:
     """Return the pairs of n vectors with a cosine of at least `threshold`, in (0, 1].
 
     `read` returns the unit vectors of some numbers, (k, d); a zero vector is similar to none. So
     memory holds the pairs, the nearest leaders of each vector, and a few tiles of vectors.
     """
-    kept = _Kept(threshold)
-    for rows, columns in progress(_tiles(read, n, seed), "Comparing sentences"):
-        across = read(columns).T
+    best = _Kept(threshold)
+    for rows, columns in progress(_tiles(vectors_of, n, seed), "Comparing sentences"):
+        across = vectors_of(columns).T
         for top in range(0, len(rows), _TILE):
             tile = rows[top : top + _TILE]
-            scores = read(tile) @ across
-            i, j = np.nonzero(scores >= kept.threshold)
-            kept.add(tile[i], columns[j], scores[i, j])
-    return kept.pairs()
+            scores = vectors_of(tile) @ across
+            i, j = np.nonzero(scores >= best.threshold)
+            best.add(tile[i], columns[j], scores[i, j])
+    return best.pairs()
 
 
-def _tiles(read: Callable[[Ints], Singles], n: int, seed: int) -> list[tuple[Ints, Ints]]:
+def _tiles(vectors_of: Callable[[Ints], Singles], n: int, seed: int) -> list[tuple[Ints, Ints]]:
     """Return groups of rows and columns to compare; a column group has at most `_TILE` items."""
     if n <= EXACT:
         # A pair of two tiles is compared once: rows from the column's tile on.
         return [(np.arange(at, n), np.arange(at, min(at + _TILE, n))) for at in range(0, n, _TILE)]
     rng = np.random.default_rng(derive_seed(seed, "leaders"))
-    leaders = read(np.sort(rng.choice(n, int(2 * np.sqrt(n)), replace=False)))
+    leaders = vectors_of(np.sort(rng.choice(n, int(2 * np.sqrt(n)), replace=False)))
     nearest = np.empty((n, PROBES), np.int32)
     for start in range(0, n, _TILE):
-        scores = read(np.arange(start, min(start + _TILE, n))) @ leaders.T
+        scores = vectors_of(np.arange(start, min(start + _TILE, n))) @ leaders.T
         best = np.argpartition(-scores, PROBES - 1, axis=1)[:, :PROBES]
         order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
         nearest[start : start + _TILE] = np.take_along_axis(best, order, axis=1)
