@@ -124,8 +124,6 @@ class Documents(RuleBasedStateMachine):
         hits = Search.open(self.run).search(title, top=50, unit=unit)
         found = {hit.document: hit.title for hit in hits}
         assert found[id] == title
-        named = [(hit.document, hit.text) for hit in hits if hit.sentence == 0]
-        assert unit == "document" or (id, title) in named
 
 
 Documents.TestCase.settings = settings(max_examples=15, stateful_step_count=10, deadline=None)

@@ -45,7 +45,7 @@ from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
 from firth.run.stage import MANIFEST, SCRATCH, Outcome, Stage
 from firth.search.bm25 import Bm25, Postings, write_postings
-from firth.search.vectors import Codes, Rotation, candidates
+from firth.search.vectors import Codes, Gathered, Rotation, candidates
 from firth.text.types import Ints, Singles, ranges, starts
 from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 
@@ -455,40 +455,6 @@ class _Base:
     stemmer: str
     digest: str
     open_encoder: Callable[[], UnitEncoder]
-
-
-class Gathered:
-    """Vectors of m documents and of their sentences, to be compared with queries.
-
-    Args:
-        vectors: Of n sentences, document after document; or of all rows of an index.
-        rows: The row of each sentence, or -1; None where the vectors are those of the sentences.
-        sizes: Sentences of each document, (m,), at least 1.
-        wholes: Vectors of the documents, (m, d).
-    """
-
-    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints, wholes: Singles) -> None:
-        self._vectors, self._rows, self._first = vectors, rows, starts(sizes)
-        self._wholes = wholes
-
-    def cosines(self, vector: npt.ArrayLike) -> tuple[Singles, Singles, Singles]:
-        """Compare one unit vector with all.
-
-        Returns:
-            Cosines with the sentences, document after document, (n,); with the nearest sentence of
-            each document, (m,); and with each document, (m,).
-        """
-        query = np.asarray(vector, np.float32)
-        # Not products of matrices, which leave waiting threads behind (`Rotation.code`).
-        cosines: Singles = np.einsum("nd,d->n", self._vectors, query)
-        cosines = np.clip(cosines, -1.0, 1.0)
-        if self._rows is not None:
-            cosines = np.where(self._rows < 0, np.float32(0), cosines[self._rows])
-        if not len(self._first):
-            return cosines, cosines, cosines
-        nearest = np.maximum.reduceat(cosines, self._first)
-        of_documents: Singles = np.einsum("md,d->m", self._wholes, query)
-        return cosines, nearest, np.clip(of_documents, -1.0, 1.0)
 
 
 class Index:

@@ -9,7 +9,7 @@ so: an encoder that does not know the documents costs little (`Calibration.share
 A sentence has the mean of its score and its document's: a word that the answer needs may be
 in the title, or in the sentence before. Sentences below the mean length count as long as that:
 headings would come first otherwise. A title that is the query, or nearly, adds to the BM25 of its
-document. It is a hit itself then, with the cosine of the best sentence there.
+document, and of each sentence there.
 
 A heading is context: its words count for its document, and it is no hit.
 
@@ -20,7 +20,7 @@ a better one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -74,16 +74,16 @@ _SAMPLE = 4_096
 
 @dataclass(frozen=True, kw_only=True)
 class Hit(Record):
-    """A sentence that answers a query, or a document by its best sentence; or the title of it.
+    """A sentence that answers a query, or a document by its best sentence.
 
     Attributes:
         score: Hits are ranked by it: the sum of BM25 and cosines as deviations from their means; or
             `dense_score`, or `lexical_score`, by the mode.
-        text: The sentence, or the title.
+        text: The sentence.
         title: Title of the document, or "".
         document: Id of the document.
-        sentence: Place of the sentence in its document, from 1; 0 for the title.
-        number: Number of the sentence among all of the run, from 0. Titles come after all of them.
+        sentence: Place of the sentence in its document, from 1.
+        number: Number of the sentence among all of the run, from 0.
         dense_score: Cosine of the sentence with the query, in [-1, 1]; of a document, the mean of
             its highest and that of its own vector.
         lexical_score: BM25 divided by the highest of the query, in [0, 1]; of a sentence, the mean
@@ -122,11 +122,10 @@ class Hit(Record):
 
     @property
     def place(self) -> str:
-        """Title, or id where the text is the title; the page; up to three further documents."""
+        """Title, or else the id; the page; up to three further documents."""
         more = f", and {len(self.also) - _ALSO:,} more" if len(self.also) > _ALSO else ""
         also = f"; also in {', '.join(self.also[:_ALSO])}{more}" if self.also else ""
-        named = self.title if self.title not in ("", self.text) else self.document
-        return named + (f", page {self.page}" if self.page else "") + also
+        return (self.title or self.document) + (f", page {self.page}" if self.page else "") + also
 
     def marked(self) -> str:
         """Return the sentence with an asterisk on both sides of each word that the query has."""
@@ -181,7 +180,7 @@ class Hits(Results[Hit]):
 
 @dataclass(frozen=True, kw_only=True)
 class _Candidates:
-    """Candidate sentences and titles, one for each hit, and the scores of these."""
+    """Candidates, one for each hit: a sentence each, and its scores or those of its document."""
 
     numbers: Ints
     scores: Floats
@@ -197,33 +196,6 @@ class _Candidates:
         counts = mode != "lexical", mode != "dense"
         hits = self[(counts[0] & (self.dense > 0)) | (counts[1] & (self.lexical > 0))]
         return hits[np.lexsort((hits.numbers, -hits.scores))[:most]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Rows:
-    """Sentences of m documents, and titles of some of these.
-
-    Attributes:
-        numbers: Titles are numbered after all sentences of the run.
-        like: The row itself, or the sentence whose vector a title has.
-        owners: The document of each, from 0 to m - 1.
-        lexical: Their BM25.
-        is_hidden: Headings are no hits.
-    """
-
-    numbers: Ints
-    like: Ints
-    owners: Ints
-    lexical: Singles
-    is_hidden: npt.NDArray[np.bool_]
-
-    def best_of(self, documents: Ints, scores: Floats) -> Ints:
-        """Return the number of the best row of each of k documents, (k,); a heading comes last."""
-        rows = np.flatnonzero(np.isin(self.owners, documents))
-        columns = self.numbers, -scores, self.is_hidden, self.owners
-        rows = rows[np.lexsort(tuple(column[rows] for column in columns))]
-        owners, firsts = np.unique(self.owners[rows], return_index=True)
-        return self.numbers[rows[firsts[np.searchsorted(owners, documents)]]]
 
 
 @dataclass(frozen=True)
@@ -247,25 +219,21 @@ class _Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class _ByWords:
-    """BM25 of a query with n sentences, and with m documents and their titles.
+    """BM25 of a query with n sentences and with m documents.
 
     What a filter leaves out has 0.
 
     Attributes:
         sentences, documents: Scores, (n,) and (m,).
-        title_weights: How many times the highest score the title of a document adds, (m,).
-        titles: Scores of titles as sentences, (m,).
-        titled: Scores of documents, with what these titles add.
-        highest: The highest of sentences and titles, and the highest of `titled`, (2,); above 0.
+        titled: The same, with what titles add.
+        highest: The highest of both in `titled`, (2,); above 0.
         ceilings: What no sentence, and no document, can exceed for this query, (2,); above 0.
         scales: Of sentences and of documents, of all that a filter leaves out, too.
     """
 
     sentences: Singles
     documents: Singles
-    title_weights: Singles
-    titles: Singles
-    titled: Singles
+    titled: tuple[Singles, Singles]
     highest: Floats
     ceilings: Floats
     scales: tuple[_Scale, _Scale]
@@ -280,16 +248,16 @@ class _ByWords:
             sentences = _only(sentences, index.corpus.sentences_of(chosen))
             documents, shares = _only(documents, chosen), _only(shares, chosen)
         weights = np.float32(TITLE_WEIGHT) * np.maximum(2 * shares - 1, np.float32(0))
-        titles = sentences.max(initial=0) * weights
-        titled = documents + documents.max(initial=0) * weights
-        highest = max(sentences.max(initial=0), titles.max(initial=0)), titled.max(initial=0)
+        titled = sentences, documents + documents.max(initial=0) * weights
+        if weights.any():
+            of_sentences = np.repeat(weights, np.diff(index.corpus.document_bounds))
+            titled = sentences + sentences.max(initial=0) * of_sentences, titled[1]
+        highest = np.array([scores.max(initial=0) for scores in titled], np.float64)
         return cls(
             sentences=sentences,
             documents=documents,
-            title_weights=weights,
-            titles=titles,
             titled=titled,
-            highest=np.maximum(np.array(highest, np.float64), _LEAST),
+            highest=np.maximum(highest, _LEAST),
             ceilings=np.maximum(ceilings, _LEAST),
             scales=scales,
         )
@@ -413,7 +381,7 @@ class Search:
         by_words = _ByWords.of(self.index, question, documents)
         chosen = self._chosen(question, 1, "hybrid", by_words, documents)
         scales = [*map(_Scale.of, self._compared(question)[1:])]
-        words = by_words.scales[1].standard(by_words.titled[chosen])
+        words = by_words.scales[1].standard(by_words.titled[1][chosen])
         near = zip(scales, self._near(question, chosen)[1:], strict=True)
         cosines = np.sum([scale.standard(cosine) for scale, cosine in near], axis=0)
         siblings = chosen[answering(words + self.dense_weight * cosines)]
@@ -436,11 +404,11 @@ class Search:
         pool = top
         documents = None if where is None else self.index.selected(where)
         while True:
-            best = self._candidates(query, pool, mode, (unit,), documents, where)[unit]
+            best = self._candidates(query, pool, mode, (unit,), documents)[unit]
             if unit == "document":
                 return best
             firsts: dict[str, int] = {}
-            for at, text in enumerate(self._texts(best.numbers, query, where)):
+            for at, text in enumerate(self.index.corpus.texts(best.numbers)):
                 firsts.setdefault(text, at)
             if len(firsts) >= top or len(best.numbers) < pool:
                 return best[np.array([*firsts.values()][:top], np.int64)]
@@ -452,13 +420,7 @@ class Search:
         return self.index.corpus.document_of(np.arange(len(self.index)))
 
     def _candidates(
-        self,
-        query: str,
-        pool: int,
-        mode: Mode,
-        units: Sequence[Unit],
-        documents: Ints | None,
-        where: str | None = None,
+        self, query: str, pool: int, mode: Mode, units: Sequence[Unit], documents: Ints | None
     ) -> dict[Unit, _Candidates]:
         """Return the best `pool` candidates of units in some documents, or in all, best first."""
         by_words = _ByWords.of(self.index, query, documents)
@@ -468,80 +430,41 @@ class Search:
             _Scale.of(sample).standard(cosine)
             for sample, cosine in zip(self._compared(query), near, strict=True)
         )
-        hybrid = by_words.scales[1].standard(by_words.titled[chosen])
+        hybrid = by_words.scales[1].standard(by_words.titled[1][chosen])
         hybrid += self.dense_weight * (nearest + of_documents)
-        named = np.empty(0, np.int64)
-        if mode != "dense":
-            named = self._named(query, chosen, hybrid, by_words.title_weights, pool, where)
-        rows = self._rows(by_words, chosen, named, near[0])
-        lexical_of_documents = by_words.titled[chosen] / by_words.highest[1]
+        lexical_of_documents = by_words.titled[1][chosen] / by_words.highest[1]
         cover = by_words.documents[chosen] / by_words.ceilings[1]
 
-        lexical = (rows.lexical / by_words.highest[0] + lexical_of_documents[rows.owners]) / 2
-        dense = near[0][rows.like].astype(np.float64)
-        own = by_words.scales[0].standard(rows.lexical) + 2 * self.dense_weight * cosines[rows.like]
-        own_cover = by_words.sentences[rows.numbers[rows.like]] / by_words.ceilings[0]
+        corpus = self.index.corpus
+        numbers, sizes = corpus.sentences_of(chosen), np.diff(corpus.document_bounds)[chosen]
+        owners, titled = np.repeat(np.arange(len(chosen)), sizes), by_words.titled[0][numbers]
+        own = by_words.scales[0].standard(titled) + 2 * self.dense_weight * cosines
+        own_cover = by_words.sentences[numbers] / by_words.ceilings[0]
+        dense = near[0].astype(np.float64)
+        lexical = (titled / by_words.highest[0] + lexical_of_documents[owners]) / 2
         sentences = _Candidates(
-            numbers=rows.numbers,
-            scores=_of_mode(mode, (own + hybrid[rows.owners]) / 2, dense, lexical),
+            numbers=numbers,
+            scores=_of_mode(mode, (own + hybrid[owners]) / 2, dense, lexical),
             dense=dense,
             lexical=lexical,
-            evidence=(own_cover + cover[rows.owners]) / 2 + self.evidence_weight * dense,
+            evidence=(own_cover + cover[owners]) / 2 + self.evidence_weight * dense,
         )
-        candidates: dict[Unit, _Candidates] = {}
+        is_heading = corpus.headings[numbers]
+        best = dict[Unit, _Candidates]()
         if "sentence" in units:
-            candidates["sentence"] = sentences[~rows.is_hidden]
+            best["sentence"] = sentences[~is_heading].first(pool, mode)
         if "document" in units:
+            # The best sentence of each; a heading comes last.
+            order = np.lexsort((numbers, -sentences.scores, is_heading, owners))
             dense = (near[1] + near[2]).astype(np.float64) / 2
-            candidates["document"] = _Candidates(
-                numbers=np.arange(len(chosen)),
+            best["document"] = _Candidates(
+                numbers=numbers[order[starts(sizes)]],
                 scores=_of_mode(mode, hybrid, dense, lexical_of_documents),
                 dense=dense,
                 lexical=lexical_of_documents,
                 evidence=cover + self.evidence_weight * near[1],
-            )
-        best = {unit: scored.first(pool, mode) for unit, scored in candidates.items()}
-        if "document" in best:
-            numbers = rows.best_of(best["document"].numbers, sentences.scores)
-            best["document"] = replace(best["document"], numbers=numbers)
+            ).first(pool, mode)
         return best
-
-    def _rows(self, by_words: "_ByWords", chosen: Ints, named: Ints, cosines: Singles) -> "_Rows":
-        """Return the sentences of documents, and the titles of those that are `named`."""
-        corpus = self.index.corpus
-        numbers, sizes = corpus.sentences_of(chosen), np.diff(corpus.document_bounds)[chosen]
-        # A title is a row like that of the nearest sentence, but for its BM25.
-        like = [
-            first + int(cosines[first : first + size].argmax())
-            for first, size in zip(starts(sizes)[named], sizes[named], strict=True)
-        ]
-        titled = chosen[named]
-        return _Rows(
-            numbers=np.append(numbers, len(corpus) + titled),
-            like=np.append(np.arange(len(numbers)), np.array(like, np.int64)),
-            owners=np.append(np.repeat(np.arange(len(chosen)), sizes), named),
-            lexical=np.append(by_words.sentences[numbers], by_words.titles[titled]),
-            is_hidden=np.append(corpus.headings[numbers], np.zeros(len(named), bool)),
-        )
-
-    def _named(
-        self,
-        query: str,
-        chosen: Ints,
-        scores: Floats,
-        title_weights: Singles,
-        most: int,
-        where: str | None,
-    ) -> Ints:
-        """Return which documents of `chosen` have a title that is the query, or nearly.
-
-        They are the best of `scores`, at most `most`. Values of fields are no title.
-        """
-        named = np.flatnonzero(title_weights[chosen])
-        named = named[np.argsort(-scores[named], kind="stable")[:most]]
-        content = self.index.bm25.content(query) if len(named) else set[str]()
-        texts = self._texts(len(self.index) + chosen[named], query, where)
-        return named[[bool(self.index.bm25.matched(content, text)) for text in texts]]
 
     def _shown(self, d: int, query: str, where: str | None) -> tuple[Document, tuple[str, ...]]:
         """Return what a hit of document `d` is called by, and the ids of further documents.
@@ -555,15 +478,6 @@ class Search:
         content = bm25.content(query)
         document = max(equal, key=lambda document: len(bm25.matched(content, document.title)))
         return document, tuple(copy.id for copy in equal if copy is not document)
-
-    def _texts(self, numbers: Ints, query: str, where: str | None) -> list[str]:
-        """Return sentences and titles; the titles are numbered after all sentences."""
-        corpus, n = self.index.corpus, len(self.index)
-        texts = iter(corpus.texts(numbers[numbers < n]))
-        return [
-            next(texts) if number < n else self._shown(number - n, query, where)[0].title
-            for number in numbers.tolist()
-        ]
 
     def _chosen(
         self, query: str, pool: int, mode: Mode, by_words: _ByWords, documents: Ints | None
@@ -579,8 +493,8 @@ class Search:
         within = None if documents is None else corpus.sentences_of(searched)
         candidates = np.empty(0, np.int64)
         if mode != "dense":
-            of_documents = by_words.titled / by_words.highest[1]
-            of_sentences = by_words.sentences / by_words.highest[0] + of_documents[self._owners]
+            of_documents = by_words.titled[1] / by_words.highest[1]
+            of_sentences = by_words.titled[0] / by_words.highest[0] + of_documents[self._owners]
             candidates = np.append(
                 self._owners[_best(of_sentences, depth)], _best(of_documents, depth)
             )
@@ -608,8 +522,7 @@ class Search:
 
     def _hits(self, query: str, best: _Candidates, unit: Unit, where: str | None) -> Iterator[Hit]:
         corpus, bm25 = self.index.corpus, self.index.bm25
-        texts, n = self._texts(best.numbers, query, where), len(corpus)
-        owners = np.where(best.numbers < n, corpus.document_of(best.numbers), best.numbers - n)
+        texts, owners = corpus.texts(best.numbers), corpus.document_of(best.numbers)
         content, evidence = bm25.content(query), np.inf
         answers = self.calibration.answers.get(unit) if self.calibration else None
         for row, (number, d, text) in enumerate(
@@ -622,7 +535,7 @@ class Search:
                 text=text,
                 title=document.title,
                 document=document.id,
-                sentence=number - int(corpus.document_bounds[d]) + 1 if number < n else 0,
+                sentence=number - int(corpus.document_bounds[d]) + 1,
                 number=number,
                 dense_score=float(best.dense[row]),
                 lexical_score=float(best.lexical[row]),
@@ -634,7 +547,7 @@ class Search:
                 line=document.line,
                 date=document.date,
                 fields=document.fields,
-                page=corpus.page(number) if number < n else 0,
+                page=corpus.page(number),
                 also=also,
             )
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from firth.run.console import progress
 from firth.run.settings import derive_seed
 from firth.text.near import Pairs
-from firth.text.types import Ints, Singles
+from firth.text.types import Ints, Singles, starts
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
@@ -70,6 +70,40 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
     bits = np.zeros((len(signs), -(-signs.shape[1] // _WORD) * _WORD), bool)
     bits[:, : signs.shape[1]] = signs
     return np.packbits(bits, axis=1, bitorder="little").view("<u8")
+
+
+class Gathered:
+    """Vectors of m documents and of their sentences, to be compared with queries.
+
+    Args:
+        vectors: Of n sentences, document after document; or of all rows of an index.
+        rows: The row of each sentence, or -1; None where the vectors are those of the sentences.
+        sizes: Sentences of each document, (m,), at least 1.
+        wholes: Vectors of the documents, (m, d).
+    """
+
+    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints, wholes: Singles) -> None:
+        self._vectors, self._rows, self._first = vectors, rows, starts(sizes)
+        self._wholes = wholes
+
+    def cosines(self, vector: npt.ArrayLike) -> tuple[Singles, Singles, Singles]:
+        """Compare one unit vector with all.
+
+        Returns:
+            Cosines with the sentences, document after document, (n,); with the nearest sentence of
+            each document, (m,); and with each document, (m,).
+        """
+        query = np.asarray(vector, np.float32)
+        # Not products of matrices, which leave waiting threads behind (`Rotation.code`).
+        cosines: Singles = np.einsum("nd,d->n", self._vectors, query)
+        cosines = np.clip(cosines, -1.0, 1.0)
+        if self._rows is not None:
+            cosines = np.where(self._rows < 0, np.float32(0), cosines[self._rows])
+        if not len(self._first):
+            return cosines, cosines, cosines
+        nearest = np.maximum.reduceat(cosines, self._first)
+        of_documents: Singles = np.einsum("md,d->m", self._wholes, query)
+        return cosines, nearest, np.clip(of_documents, -1.0, 1.0)
 
 
 def candidates(codes: Codes, code: Codes, most: int, threads: Executor) -> Ints:
