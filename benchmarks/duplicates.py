@@ -169,9 +169,13 @@ def main() -> None:
         rows = {}
         for run in given.cost:
             corpus = Corpus.open(run, "all")
-            for command in ("duplicates", "find-reuse")[: 1 + (len(corpus) < REUSED)]:
-                seconds, peak = cost("-m", "firth", command, "--run", run, "-q")
-                rows[f"{command}, {len(corpus):,} sentences"] = [round(seconds), round(peak)]
+            for unit in ("sentence", "passage")[: 1 + (len(corpus) < REUSED)]:
+                command = "-m", "firth", "duplicates", "--unit", unit, "--run", run, "-q"
+                seconds, peak = cost(*command)
+                rows[f"duplicates --unit {unit}, {len(corpus):,} sentences"] = [
+                    round(seconds),
+                    round(peak),
+                ]
         columns = ["command", "processor time, s", "peak memory, MiB"]
         inputs = [Run.open(run).settings.corpus.inputs for run in given.cost]
         data = "; ".join(", ".join(Path(each).name for each in some) for some in inputs)

@@ -80,8 +80,7 @@ def duplicates(
 ) -> None:
     """Find groups of equal, nearly equal and similar texts.
 
-    --out writes the documents without them, and what was dropped, for what, and why; or the pairs
-    of documents that share passages.
+    --out writes the documents without them, and what was dropped and why; or the pairs of passages.
     """
     from firth.model import load
     from firth.run.outputs import claim_output
