@@ -40,6 +40,8 @@ FILES = {
     "multinli_1.0/multinli_1.0_train.jsonl": "".join(
         json.dumps(NLI | {"gold_label": label}) + "\n" for label in ("neutral", "contradiction")
     ),
+    "wikipedia-sections-triplets/validation.csv": "Article,Sentence1,Sentence2,Sentence3\n"
+    f'7,One ship.,"{A}","{B.replace(chr(34), chr(34) * 2)}"\n',
     "MRPC/msr_paraphrase_test.txt": "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
     f"1\t7\t8\t{A}\t{B}\n",
 }
@@ -60,7 +62,7 @@ def test_each_form_becomes_a_set(downloads: Path, tmp_path: Path) -> None:
     counts = convert_downloads(downloads, tmp_path / "sets")
     assert counts == {
         "AFS": 1, "MNLI": 2, "MRPC": 1, "NLI": 3, "SICK": 1, "SNLI": 1, "STR-2021": 1, "STS12": 3,
-        "STS13": 1, "STS14": 1, "STS15": 1, "STS16": 1, "STSb": 1,
+        "STS13": 1, "STS14": 1, "STS15": 1, "STS16": 1, "STSb": 1, "WikiSections": 1,
     }  # fmt: skip
     (row,) = load_set("sts-b:dev", tmp_path / "sets").rows
     assert (row.texts, row.score, row.subset) == ((A, B), 4.5, "news")
@@ -71,6 +73,8 @@ def test_each_form_becomes_a_set(downloads: Path, tmp_path: Path) -> None:
     assert load_set("str-2021", tmp_path / "sets").rows[0].texts == ("One ship.", "Two ships.")
     assert sum(row.score for row in load_set("nli:train", tmp_path / "sets").rows) == 1.0
     assert load_set("mrpc:test", tmp_path / "sets").rows[0].texts == (A, B)
+    sections = load_set("wiki-sections:dev", tmp_path / "sets")
+    assert sections.rows[0].texts == ("One ship.", A, B)
 
 
 def test_nothing_is_written_where_a_file_is_wrong(downloads: Path, tmp_path: Path) -> None:

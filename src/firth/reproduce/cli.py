@@ -104,7 +104,8 @@ def convert(
 ) -> None:
     """Make evaluation sets of files as their authors publish them, for --data-dir.
 
-    Known are STS 2012 to 2016, STS benchmark, SICK, STR-2021, AFS, SNLI, MNLI and MRPC.
+    Known are STS 2012 to 2016, STS benchmark, SICK, STR-2021, AFS, SNLI, MNLI, MRPC and Wikipedia
+    Sections.
     """
     from firth.reproduce.downloads import convert_downloads
 

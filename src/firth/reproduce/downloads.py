@@ -1,8 +1,9 @@
 """Evaluation sets as their authors publish them, made into the one form that firth reads.
 
 A folder of downloads is searched for the files of STS 2012 to 2016 (SemEval), STS benchmark, SICK,
-STR-2021, AFS, SNLI, MNLI and MRPC, which are recognized by their names. Each becomes a folder with
-`pairs.tsv` (`firth.evaluation.sets`). SNLI and MNLI together become `NLI`, the set `nli`.
+STR-2021, AFS, SNLI, MNLI, MRPC and Wikipedia Sections, which are recognized by their names. Each
+becomes a folder with `pairs.tsv` or `triplets.tsv` (`firth.evaluation.sets`). SNLI and MNLI
+together become `NLI`, the set `nli`.
 """
 
 import csv
@@ -19,13 +20,15 @@ from firth.run.files import write_text
 from firth.run.outputs import claim_output
 
 COLUMNS = ("sentence1", "sentence2", "score", "subtask", "split")
+_TRIPLETS = ("anchor", "positive", "negative", "subtask", "split")
 Fields = tuple[str, str, str, str, str]
-"""The columns of `pairs.tsv`; the score of natural language inference is its label."""
+"""The columns of a file; the score of natural language inference is its label."""
 _FOLDERS = {
     12: "train|test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_evaluation_task2a",
     16: "sts2016-english-with-gs-v1.0",
 }  # fmt: skip
 """Folders of the archives of SemEval by year, which say no year themselves."""
+_SECTIONS = "WikiSections"
 _SPLITS = {"TRAIN": "train", "TRIAL": "trial", "TEST": "test"}
 
 
@@ -71,10 +74,10 @@ def convert_downloads(
                 break
     if inference := [*rows["SNLI"], *rows["MNLI"]]:
         rows["NLI"] = inference
-    sets = {name: found for name, found in rows.items() if found}
+    sets = {name: fields for name, fields in rows.items() if fields}
     for name in sets:
         try:
-            claim_output(out / name / "pairs.tsv", force)
+            claim_output(out / name / _file(name), force)
         except InputError as error:
             problems.append(str(error))
     if not sets:
@@ -84,11 +87,16 @@ def convert_downloads(
         )
     if problems:
         raise InputError("\n".join(problems))
-    for name, found in sets.items():
-        lines = ["\t".join(COLUMNS), *("\t".join(map(_plain, fields)) for fields in found)]
+    for name, rows_of_set in sets.items():
+        columns = _TRIPLETS if name == _SECTIONS else COLUMNS
+        lines = ["\t".join(columns), *("\t".join(map(_plain, fields)) for fields in rows_of_set)]
         (out / name).mkdir(parents=True, exist_ok=True)
-        write_text(out / name / "pairs.tsv", "".join(f"{line}\n" for line in lines))
-    return {name: len(found) for name, found in sorted(sets.items())}
+        write_text(out / name / _file(name), "".join(f"{line}\n" for line in lines))
+    return {name: len(fields) for name, fields in sorted(sets.items())}
+
+
+def _file(name: str) -> str:
+    return "triplets.tsv" if name == _SECTIONS else "pairs.tsv"
 
 
 def _plain(field: str) -> str:
@@ -190,6 +198,18 @@ def _mrpc(path: Path) -> Iterator[Fields]:
         yield row["#1 String"], row["#2 String"], row["Quality"], "all", split
 
 
+def _wiki_sections(path: Path) -> Iterator[Fields]:
+    """Read `train.csv` and its like: a header; then article, anchor, positive and negative."""
+    split = {"validation": "dev"}.get(path.stem, path.stem)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file)
+        next(rows, None)
+        for number, row in enumerate(rows, start=2):
+            if len(row) < 4:
+                raise ValueError(f"row {number}: got {len(row)} columns; expected 4")
+            yield row[1], row[2], row[3], row[0], split
+
+
 FORMS = (
     *(
         Form(
@@ -205,6 +225,11 @@ FORMS = (
     Form("AFS", re.compile(r"(^|/)ArgPairs_[A-Z]+\.csv$"), _afs),
     Form("SNLI", re.compile(r"(^|/)snli_1\.0_(train|dev|test)\.jsonl$"), _inference),
     Form("MNLI", re.compile(r"(^|/)multinli_1\.0_(train|dev_matched)\.jsonl$"), _inference),
+    Form(
+        _SECTIONS,
+        re.compile(r"(^|/)wikipedia-sections-triplets/(train|validation|test)\.csv$"),
+        _wiki_sections,
+    ),
     Form("MRPC", re.compile(r"(^|/)msr_paraphrase_(train|test)\.txt$"), _mrpc),
 )
 """The published forms, in the order in which they are tried."""

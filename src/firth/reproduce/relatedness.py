@@ -40,12 +40,13 @@ def table2(request: Request) -> Findings:
         parts = [rows for part, rows in groups.items() if part.startswith(start)]
         if name not in groups and parts:
             groups[name] = np.sort(np.concatenate(parts))
-    dice, cells = Dice().similarities(data.pairs), []
+    pairs, cells = data.pairs, list[Cell]()
+    dice = Dice().similarities(pairs)
     for name in dict.fromkeys([*figures, *groups]):
         rows, count = groups.get(name), figures.get(name)
         cells.append(Cell(name, COUNT, None if rows is None else len(rows), count))
         if rows is not None:
-            texts = [text for row in rows.tolist() for text in data.pairs[row]]
+            texts = [text for row in rows.tolist() for text in pairs[row]]
             lengths = np.array([len(words(text)) for text in texts])
             within = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
             cells += [
