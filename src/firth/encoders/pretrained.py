@@ -39,7 +39,7 @@ from firth.run.stage import MANIFEST, Outcome, Stage, claim
 from firth.text.types import Floats
 from firth.text.words import stemmer_of
 
-PRETRAINED = Stage("pretrained", version=1)
+PRETRAINED = Stage("pretrained", version=2)
 _RECORD, _STATISTICS = "encoder.json", "statistics.safetensors"
 _READ = ("max_tokens", "pooling")
 """Settings with which the encoder is opened again."""

@@ -39,7 +39,7 @@ from firth.text.words import checked
 from firth.train.loop import first
 from firth.train.tokenizer import TOKENIZER, build_tokenizer
 
-DEVIATIONS = Stage("paper/deviations", 1, "torch", "firth paper build")
+DEVIATIONS = Stage("paper/deviations", 2, "torch", "firth paper build")
 READS = (TOKENIZER, RETRIEVE, COHERENCE, GENERATOR, DEVIATIONS)
 """The stages that Origin reads."""
 _FILE = "deviations.json"

@@ -62,7 +62,7 @@ def similarities_of(
 
 def fits_stage(name: str) -> Stage:
     """Return the stage of the fits of some pairs, which have a name."""
-    return Stage(f"paper/fits/{name}", 3, "torch", "firth reproduce")
+    return Stage(f"paper/fits/{name}", 4, "torch", "firth reproduce")
 
 
 def build_fits(run: Run, name: str, pairs: Sequence[TextPair]) -> Outcome:
