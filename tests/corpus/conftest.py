@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import zstandard
+from backports import zstd
 
 from firth.corpus.build import CorpusSummary, build_corpus
 from firth.corpus.corpus import Corpus
@@ -21,7 +21,7 @@ from firth.run.settings import CorpusSettings, parse_settings
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress,
-    ".xz": lambda data: lzma.compress(data, preset=0), ".zst": zstandard.ZstdCompressor().compress,
+    ".xz": lambda data: lzma.compress(data, preset=0), ".zst": zstd.compress,
 }  # fmt: skip
 PACKINGS = [*PACK]
 

@@ -11,11 +11,12 @@ import json
 import lzma
 import os
 import re
-import zlib
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path, PurePath
 from typing import Any
@@ -37,15 +38,15 @@ FORMATS = {
     ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json-lines": "jsonl", ".csv": "csv",
     ".tsv": "tsv", ".parquet": "parquet", ".pdf": "pdf",
 }  # fmt: skip
-PACKINGS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": None}
+PACKINGS = (".gz", ".bz2", ".xz", ".zst")
+ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+"""Module that reads .zst."""
 _NEVER_PACKED = ("pdf", "parquet")
 TABLES = ("json", "jsonl", "csv", "tsv", "parquet")
 """Formats whose rows are records."""
 READERS = "firth.readers"
 """Entry-point group: an extension → a function from a path to records."""
 _BLOCK = 1 << 16
-_ZSTD_BLOCK = 1 << 8
-"""Bytes of a .zst file that are fed at once: 8 bytes can unpack to 128 KiB."""
 LARGEST_JSON = 1 << 29
 """Bytes of a .json file, which is held in memory."""
 _LONGEST_ROW = 32 << 20
@@ -174,22 +175,28 @@ def _split(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Line]:
             yield line(b"")
 
 
+def _open_zstd(file: Any) -> Any:
+    return import_module(ZSTD).open(file)
+
+
+_OPENERS: dict[str, Any] = dict(
+    zip(PACKINGS, (gzip.open, bz2.open, lzma.open, _open_zstd), strict=True)
+)
+
+
 def _blocks(source: Source, advance: Advance) -> Iterator[bytes]:
     """Yield unpacked blocks; raise `BrokenError` after all that could be unpacked."""
     used, room = 0, source.most_unpacked
     with open(source.path, "rb") as file:
-        if source.packing == ".zst":
-            blocks = _zstd(file)
-        else:
-            stream: Any = PACKINGS[source.packing](file) if source.packing else file
-            blocks = iter(lambda: stream.read1(_BLOCK), b"")
+        stream: Any = _OPENERS[source.packing](file) if source.packing else file
+        blocks = iter(lambda: stream.read1(_BLOCK), b"")
         while True:
             try:
                 block = next(blocks, None)
             except EOFError:
                 detail = "the file ends in the middle of packed data"
                 raise BrokenError(Reason.TRUNCATED, detail) from None
-            except (OSError, zlib.error, lzma.LZMAError) as error:
+            except Exception as error:  # noqa: BLE001 - Each library has its own errors.
                 detail = f"cannot be unpacked further ({error})"
                 raise BrokenError(Reason.CORRUPT, detail) from None
             if block is None:
@@ -200,28 +207,6 @@ def _blocks(source: Source, advance: Advance) -> Iterator[bytes]:
             yield block
             advance(file.tell() - used)
             used = file.tell()
-
-
-def _zstd(file: Any) -> Iterator[bytes]:
-    """Yield unpacked blocks; the library's own reader takes a truncated file for a whole one."""
-    import zstandard
-
-    unpacker = None
-    while piece := file.read(_ZSTD_BLOCK):
-        block = b""
-        while piece:
-            unpacker = unpacker or zstandard.ZstdDecompressor().decompressobj()
-            try:
-                block += unpacker.decompress(piece)
-            except zstandard.ZstdError as error:
-                yield block
-                raise OSError(str(error)) from None
-            if not unpacker.eof:
-                break
-            piece, unpacker = unpacker.unused_data, None
-        yield block
-    if unpacker is not None:
-        raise EOFError
 
 
 # --- Rows --------------------------------------------------------------------------------------

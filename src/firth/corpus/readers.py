@@ -15,6 +15,7 @@ from firth.corpus.document import (
 )
 from firth.corpus.files import (
     TABLES,
+    ZSTD,
     Advance,
     BrokenError,
     Line,
@@ -39,7 +40,7 @@ def require_reader(kind: tuple[str, str], name: str) -> None:
         module, extra, what = _LIBRARIES[kind[0]]
         require(module, extra, f"{name}: reading {what}")
     if kind[1] == ".zst":
-        require("zstandard", "documents", f"{name}: reading .zst")
+        require(ZSTD, "documents", f"{name}: reading .zst")
 
 
 def read_source(source: Source, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
