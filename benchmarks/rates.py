@@ -9,40 +9,30 @@ articles at the elementary level. Texts that share most pairs of words with anot
 left out. The null is fitted to the half that is searched, with its copies (taken out). Or each
 document has two copies, in OneStop those at both other levels (two versions).
 
-`--answers` asks SciFact, CACM (in the folder retrieval) and titles of a forum. What answers one
-half of the questions is taken out. The rival is the cosine of the best sentence.
-
-Vectors and results stay in `--work`, and are used again. The tables have all that is there. It
-needs what `search.py` does.
+Vectors and results stay in `--work`, and are used again. The tables have all that is there.
 """
 
 import argparse
 import gzip
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-import firth
 from figures import Cell, record
-from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate, mean_of_rows
-from firth.evaluation.bootstrap import Sample as Drawn
 from firth.plain import encoded
 from firth.run.console import set_quiet
 from firth.run.executor import Local
 from firth.run.settings import TEXT_ALONE
 from firth.search.calibrate import fit_matches, with_versions
-from firth.search.calibration import ANSWERS, UNLIKELY, Calibration, MatchNull
-from firth.search.search import Search
+from firth.search.calibration import Calibration, MatchNull
 from firth.text.near import WordTable
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints, Singles, unit
-from search import SETS, Task, read, titles
 
 CHOOSE = {
     "wiki_en_2021": "en",
@@ -60,7 +50,6 @@ CONFIRM = {
     "hin_ltrc_literature": "hi",
 }
 """Corpora on which the null was chosen, those that took no part in that, and their languages."""
-Booleans = npt.NDArray[np.bool_]
 ENCODERS = "text alone", "use-multilingual", "all-MiniLM-L6-v2", "multilingual-e5-small"
 TEXTS, WITH_VERSIONS = 2_000, 1_000
 """Texts of a corpus, and those of which each has two versions."""
@@ -72,8 +61,6 @@ RULES = {
     "taken out": ("firth", "Gumbel of quantiles", "cosine of other corpora", "random pairs"),
     "two versions": ("firth", "firth without versions"),
 }
-SENTENCES = 20_000
-"""Sentences of a collection that is asked, at most; another half of it is left out."""
 Key = tuple[str, str, str, float]
 """Corpus, encoder, way, and share of copies."""
 FOUND = 20
@@ -294,74 +281,6 @@ def spread(values: Floats, digits: int = 0) -> str | None:
     return f"{middle} ({low} to {high})"
 
 
-def smaller(task: Task) -> Task:
-    """Return a task with all documents that answer, and so many others, drawn."""
-    wanted = set().union(*task.relevant)
-    ids = [name for name in task.documents if name not in wanted]
-    others = [ids[at] for at in np.random.default_rng(SEED).permutation(len(ids)).tolist()]
-    kept: list[str] = []
-    size = 0
-    for name in (*sorted(wanted), *others):
-        size += sum(map(len, split_paragraphs(task.documents[name], "en")))
-        if size > SENTENCES:
-            break
-        kept.append(name)
-    return replace(task, documents={name: task.documents[name] for name in kept})
-
-
-def answered(task: Task, encoder: str, work: Path) -> list[Cell]:
-    """Return how well first hits tell questions with an answer from those without, in percent."""
-    rng = np.random.default_rng(SEED)
-    lost = rng.permutation(len(task.queries)) < len(task.queries) / 2
-    gone = set().union(*(task.relevant[at] for at in np.flatnonzero(lost).tolist()))
-    chosen = [at for at in range(len(task.queries)) if lost[at] or task.relevant[at] - gone]
-    kept = [{"id": name, "text": text} for name, text in task.documents.items() if name not in gone]
-    run = work / f"answers-{task.name}-{encoder}"
-    firth.build(kept, run, encoder="none" if encoder == "text alone" else encoder, seed=SEED)
-    search = Search.open(run)
-    hits = [search.search(task.queries[at], top=1)[:1] for at in chosen]
-    evidence = np.array([search.first_evidence(task.queries[at])["sentence"] for at in chosen])
-    cosines = np.array([hit[0].dense_score if hit else 0.0 for hit in hits])
-    said = np.array([hit[0].answer if hit else UNLIKELY for hit in hits])
-    without = lost[chosen]
-    shares = [
-        share(said[kind] == answer)
-        for answer, kind in ((ANSWERS, ~without), (ANSWERS, without), (UNLIKELY, ~without))
-    ]
-    return [auc(evidence, without), auc(cosines, without), *shares]
-
-
-def auc(scores: Floats, without: Booleans) -> Estimate:
-    """Return how often a question with an answer scores higher than one without, in percent."""
-
-    high, low = scores[~without], scores[without]
-    above = (high[:, None] > low) + (high[:, None] == low) / 2
-
-    def value(counts: Floats) -> Floats:
-        yes, no = counts[:, ~without], counts[:, without]
-        found: Floats = ((yes @ above) * no).sum(axis=1) / (yes.sum(axis=1) * no.sum(axis=1))
-        return found
-
-    return estimate(Drawn(value, len(scores), bootstrap_seed(SEED, "rates", "answers")))
-
-
-def share(values: Booleans) -> Estimate:
-    """Return the share of true values, in percent."""
-    seed = bootstrap_seed(SEED, "rates", "answers")
-    return estimate(Drawn(mean_of_rows(values.astype(float)), len(values), seed))
-
-
-def record_answers(asked: dict[str, list[Cell]]) -> None:
-    """Record the table of verdicts."""
-    heads = ["questions", "AUC", "of the cosine", "probably", "wrongly", "wrongly refused"]
-    command = "python benchmarks/rates.py --data-dir DATA --work WORK --answers"
-    data = (
-        f"SciFact, which chose; CACM; 300 titles of forum_stackexchange; of each {SENTENCES:,} "
-        "sentences at most, those of all answers among them"
-    )
-    record("rates-answers", heads, asked, command=command, data=data, seed=SEED)
-
-
 def main() -> None:
     """Measure what is not measured yet, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -369,20 +288,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--encoder", nargs="*", default=[*ENCODERS])
     parser.add_argument("--corpus", nargs="*", default=[*CHOOSE, *CONFIRM])
-    parser.add_argument("--answers", action="store_true")
     given = parser.parse_args()
     set_quiet(True)
     given.work.mkdir(parents=True, exist_ok=True)
-    if given.answers:
-        tasks = [read(given.data_dir / "retrieval", name) for name in SETS]
-        tasks.append(titles(given.data_dir / "corpora" / "forum_stackexchange.jsonl.gz"))
-        asked = {
-            f"{task.name}, {encoder}": answered(task, encoder, given.work)
-            for encoder in given.encoder
-            for task in map(smaller, tasks)
-        }
-        record_answers(asked)
-        return
     results: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for corpus, encoder, versions in product((*CHOOSE, *CONFIRM), ENCODERS, (False, True)):
         stored = given.work / f"{corpus}-{encoder}{'-versions' * versions}.json"

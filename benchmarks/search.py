@@ -32,16 +32,35 @@ from firth.run.console import set_quiet
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search.calibrate import build_calibration
+from firth.search.calibration import ANSWERS, RELATED, UNLIKELY
 from firth.search.index import build_index
 from firth.search.search import Search
 from firth.text.sentences import split_paragraphs
-from firth.text.types import Floats, Singles
+from firth.text.types import Floats, Ints, Singles
 from firth.text.words import words
 
 SETS = {"scifact": "SciFact", "cacm": "CACM"}
 ENCODER, DEFAULT, SEED = "all-MiniLM-L6-v2", "use-multilingual", 13
 SYSTEMS = ("BM25", "whole", "best", "z-sum", "bayesian-bm25", "text alone", "default", "MiniLM")
 CHOSE = ("CACM", "captions, first", "science, first")
+ABSURD = (
+    "How do I bake sourdough bread without yeast?",
+    "Who won the chess championship on Mars?",
+    "What should I feed a pet penguin in summer?",
+    "How many violins fit into a submarine?",
+    "Why did the emperor forbid purple umbrellas?",
+    "Which cheese goes best with volcanic ash?",
+    "How do I knit a sweater for a giraffe?",
+    "What is the best way to polish a trombone?",
+    "Can I parallel park a hot air balloon?",
+    "Where do unicorns renew their passports?",
+    "How long should I boil an ostrich egg?",
+    "What was the score of the polar bear football match?",
+    "How do I teach my goldfish to play the piano?",
+    "Which wine should be served with cactus soup?",
+    "How can I repair a leaking canoe with chewing gum?",
+)
+"""Questions that no set answers."""
 Rank = Callable[[str], Sequence[str]]
 """A query → the ids of the best ten documents."""
 
@@ -268,6 +287,39 @@ class Systems:
         return dict(zip(SYSTEMS, [bm25_of(self.task), *ranks, hybrid(self.over)], strict=True))
 
 
+def verdicts(search: Search, task: Task) -> dict[str, list[str]]:
+    """Return the verdict on the first hit: of right ones, of all, without answers, of `ABSURD`."""
+    answers = search.calibration.answers.get("document") if search.calibration else None
+    if answers is None:
+        return {}
+    corpus, rank = search.index.corpus, hybrid(search)
+    names = [
+        {document.id for document in corpus.documents_with_text(number)}
+        for number in range(corpus.n_documents)
+    ]
+
+    def word(query: str, documents: Ints | None = None) -> str:
+        return answers.verdict(search.first_evidence(query, documents)["document"])
+
+    asked = [*zip(task.queries, task.relevant, strict=True)]
+    there = [word(query) for query, _ in asked]
+    hidden = [
+        np.array([number for number, ids in enumerate(names) if not ids & relevant])
+        for relevant in task.relevant
+    ]
+    firsts = [rank(query)[:1] for query in task.queries]
+    return {
+        "right": [
+            verdict
+            for verdict, first, relevant in zip(there, firsts, task.relevant, strict=True)
+            if {*first} & relevant
+        ],
+        "answered": there,
+        "hidden": [word(query, some) for query, some in zip(task.queries, hidden, strict=True)],
+        "absurd": [word(query) for query in ABSURD],
+    }
+
+
 def z(values: Floats) -> Floats:
     """Return scores as deviations above their mean."""
     standard: Floats = (values - values.mean()) / max(float(values.std()), 1e-9)
@@ -300,6 +352,48 @@ def measured(task: Task, work: Path) -> dict[str, list[float]]:
         f"{task.name} {[round(100 * float(np.mean(values[s])), 1) for s in SYSTEMS]}\n"
     )
     return values
+
+
+def measured_verdicts(task: Task, work: Path) -> dict[str, dict[str, list[str]]]:
+    """Return system → verdicts of a set; kept as JSON in `work`."""
+    stored, systems = work / f"{task.name}-verdicts.json", Systems(task, work)
+    if not stored.is_file():
+        encoders = dict(zip(SYSTEMS[-3:], ("none", DEFAULT, ENCODER), strict=True))
+        words = {name: verdicts(systems.search(kind), task) for name, kind in encoders.items()}
+        stored.write_text(json.dumps(words))
+    result: dict[str, dict[str, list[str]]] = json.loads(stored.read_text())
+    return result
+
+
+def report_verdicts(
+    tasks: Sequence[Task], results: Sequence[Mapping[str, Mapping[str, Sequence[str]]]]
+) -> None:
+    """Record how often each verdict is said, in percent, by system: the median and the range."""
+    rows: dict[str, list[Cell]] = {}
+    shares = (
+        ("right first hits refused", "right", UNLIKELY),
+        ("absurd questions refused", "absurd", UNLIKELY),
+        ("probably answers, answered", "answered", ANSWERS),
+        ("probably answers, answer hidden", "hidden", ANSWERS),
+        ("may be related, answer hidden", "hidden", RELATED),
+    )
+    for label, kind, word in shares:
+        rows[label] = []
+        for system in SYSTEMS[-3:]:
+            words = [values[system][kind] for values in results if values[system]]
+            values = [
+                100 * sum(said == word for said in some) / len(some) for some in words if some
+            ]
+            low, middle, high = np.quantile(values, (0, 0.5, 1))
+            rows[label].append(f"{middle:.0f} ({low:.0f} to {high:.0f})")
+    record(
+        "search-verdicts",
+        ["% of", *SYSTEMS[-3:]],
+        rows,
+        command="python benchmarks/search.py --data-dir DATA --known FOLDER --work WORK",
+        data="median and range over " + "; ".join(task.name for task in tasks),
+        seed=SEED,
+    )
 
 
 def report(tasks: Sequence[Task], results: Sequence[Mapping[str, Sequence[float]]]) -> None:
@@ -347,8 +441,10 @@ def main() -> None:
     tasks = [*tasks_of(given.data_dir, given.known)]
     chosen = [task for task in tasks if not given.names or task.name in given.names]
     results = [measured(task, given.work) for task in chosen]
+    words_of = [measured_verdicts(task, given.work) for task in chosen]
     if len(chosen) == len(tasks):
         report(tasks, results)
+        report_verdicts(tasks, words_of)
 
 
 if __name__ == "__main__":
