@@ -429,7 +429,7 @@ def report(tasks: Sequence[Task], results: Sequence[Mapping[str, Sequence[float]
 
 
 def main() -> None:
-    """Measure what is not measured yet, and record the tables where all sets are there."""
+    """Measure what is not measured yet, and record the tables of all sets, or of those named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--known", type=Path, required=True)
@@ -441,10 +441,8 @@ def main() -> None:
     tasks = [*tasks_of(given.data_dir, given.known)]
     chosen = [task for task in tasks if not given.names or task.name in given.names]
     results = [measured(task, given.work) for task in chosen]
-    words_of = [measured_verdicts(task, given.work) for task in chosen]
-    if len(chosen) == len(tasks):
-        report(tasks, results)
-        report_verdicts(tasks, words_of)
+    report(chosen, results)
+    report_verdicts(chosen, [measured_verdicts(task, given.work) for task in chosen])
 
 
 if __name__ == "__main__":

@@ -191,16 +191,7 @@ def _fingerprint(pretrained: FoundEncoder | None) -> dict[str, str]:
     return {"search.encoder": pretrained.fingerprint} if pretrained else {}
 
 
-@dataclass(frozen=True)
-class _Earlier:
-    """The entries of an added segment, and the vectors of their sentences and of their own."""
-
-    entries: Ints
-    vectors: Halves
-    wholes: Halves
-
-
-def _earlier(run: Run) -> _Earlier | None:
+def _earlier(run: Run) -> "_Rows | None":
     """Return the added segment, if it is whole and of this index."""
     if not run.has(ADDED):
         return None
@@ -208,8 +199,7 @@ def _earlier(run: Run) -> _Earlier | None:
     is_of_index = manifest.inputs.get(INDEX.name) == run.manifest(INDEX).digest
     if not is_of_index or manifest.damage(folder, bytes_too=True):
         return None
-    vectors, wholes = (open_mapped(folder / name) for name in (_VECTORS, _WHOLES))
-    return _Earlier(np.load(folder / _DOCUMENTS), vectors, wholes)
+    return _Rows(folder)
 
 
 def _rotation(folder: Path) -> Rotation:
@@ -249,7 +239,7 @@ class _Writer:
         self._sentences = corpus.sentences_of(chosen[chosen < corpus.n_documents])
 
     def write_vectors(
-        self, work: _Encoding, executor: Executor, earlier: _Earlier | None = None
+        self, work: _Encoding, executor: Executor, earlier: "_Rows | None" = None
     ) -> None:
         """Encode the sentences; vectors that are among `earlier` are not computed again."""
         count = len(self._sentences)
@@ -272,7 +262,7 @@ class _Writer:
             self._write(_VECTORS, SHARD, encode, source, stored, bar)
 
     def write_wholes(
-        self, work: _Encoding | None, executor: Executor, earlier: _Earlier | None = None
+        self, work: _Encoding | None, executor: Executor, earlier: "_Rows | None" = None
     ) -> None:
         """Write the vector of each entry, which is 0 for one without sentences.
 
