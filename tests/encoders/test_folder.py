@@ -1,9 +1,15 @@
 """A model is looked at before any library opens it."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from hashlib import blake2b
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -33,13 +39,13 @@ REFUSED = {
     "path upwards": ("modules.json", first_module("path", "../other"), "outside the folder"),
     "hidden path": ("modules.json", first_module("path", ".inner"), "not looked at"),
     "deep path": ("modules.json", first_module("path", "a/b/c"), "not looked at"),
+    "an activation": ("2_Dense/config.json", with_key("activation_function", "os.sys"), "'os.sys'"),
     "code of a model": ("config.json", with_key("auto_map", {"AutoModel": "e.M"}), "auto_map"),
     "trusted code": ("config.json", with_key("trust_remote_code", True), "trust_remote_code"),
     "attention of the hub": ("config.json", with_key("attn_implementation", "e/a"), "code of the"),
     "another backbone": ("config.json", with_key("backbone", "resnet50"), "backbone 'resnet50'"),
     "a folder that is made": (BERT, with_key("model_kwargs", {"offload_folder": "x"}), "offload_"),
     "a pattern for names": (BERT, with_key("model_args", {"key_mapping": {"(a+)+$": ""}}), "key_m"),
-    "a length that is none": ("tokenizer_config.json", with_key("model_max_length", "x"), "number"),
     "a method by name": (BERT, with_key("modality_config", {"text": {"method": "save"}}), "'save'"),
 }  # fmt: skip
 
@@ -133,16 +139,72 @@ def test_nan_in_the_weights_is_refused(tiny_bert: Path, edited: Edited) -> None:
         open_encoder(str(model)).encode(["The ship sailed."])
 
 
-@pytest.mark.parametrize(
-    ("shard", "part"), [("../a.safetensors", "outside"), ("part.bin", r"no \.safetensors file")]
-)
+@pytest.mark.parametrize("shard", ["../a.safetensors", "part.bin"])
 def test_shards_are_in_the_folder_and_no_pickles(
-    tiny_encoder: Path, edited: Edited, shard: str, part: str
+    tiny_encoder: Path, edited: Edited, shard: str
 ) -> None:
     index = {"metadata": {}, "weight_map": {"a": shard, "b": "model.safetensors"}}
     model = edited(tiny_encoder, "model.safetensors.index.json", lambda _: index)
-    with pytest.raises(InputError, match=part):
+    with pytest.raises(InputError, match=r"no \.safetensors file of the folder"):
         look(model)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "1_Pooling/config.json", "more"])
+@pytest.mark.parametrize("kind", ["fifo", "device", "large"])
+def test_only_ordinary_files_of_a_bounded_size_are_read(
+    tiny_encoder: Path, edited: Edited, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    """A FIFO gives no answer, a device no end; the message names the file before any is opened."""
+    path = (model := edited(tiny_encoder)) / name
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path = path.with_suffix(".json")
+        path.write_text("{}")
+        os.truncate(path, (64 << 20) + 1)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("a file was read"))
+    with pytest.raises(
+        InputError, match=f"{path.name}: (not an ordinary file|has more than 64 MB)"
+    ):
+        look(model)
+
+
+def test_memory_is_bounded_while_a_model_is_opened(tiny_onnx: Path, edited: Edited) -> None:
+    """A small file can ask for any memory. Afterwards the process has what it had."""
+    resource = pytest.importorskip("resource")
+    import onnx
+
+    model = edited(tiny_onnx)
+    loaded = onnx.load(str(model / "model.onnx"))
+    shape = onnx.numpy_helper.from_array(np.array([3 << 30]), "shape")
+    loaded.graph.initializer.append(shape)
+    for operator, input, output in (
+        ("ConstantOfShape", "shape", "many"), ("ReduceSum", "many", "nothing")
+    ):  # fmt: skip
+        loaded.graph.node.append(onnx.helper.make_node(operator, [input], [output]))
+    last = next(node for node in loaded.graph.node if node.output[0] == "last_hidden_state")
+    last.output[0] = "before"
+    added = onnx.helper.make_node("Add", ["before", "nothing"], ["last_hidden_state"])
+    loaded.graph.node.append(added)
+    (model / "model.onnx").write_bytes(loaded.SerializeToString())
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(InputError, match="cannot be opened"):
+        open_encoder(model)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert open_encoder(tiny_onnx).encode(["a ship"]).shape == (1, 16)
+
+
+def test_a_pattern_without_end_is_one_message(tiny_bert: Path, edited: Edited) -> None:
+    """The library panics; this process does not."""
+    pattern = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"}
+    changed = with_key("pre_tokenizer", {**pattern, "invert": False})
+    model = edited(tiny_bert, "tokenizer.json", changed)
+    with pytest.raises(InputError, match=r"Expected|texts that it can") as caught:
+        open_encoder(str(model)).encode(["a" * 60 + "!"])
+    assert "\n" not in str(caught.value)
 
 
 def test_inner_folders_are_looked_at_too(tiny_encoder: Path, edited: Edited) -> None:
@@ -206,22 +268,78 @@ def test_a_gguf_file_is_named(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_a_model_of_the_hub_is_downloaded_without_pickles(
-    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def download(name: str, allow_patterns: list[str]) -> str:
-        if name != "some/model":
-            raise OSError("not there")
-        assert "*.safetensors" in allow_patterns
-        assert not any("bin" in pattern or pattern == "*" for pattern in allow_patterns)
-        return str(tiny_bert)
+def test_a_model_of_the_hub_is_downloaded_once(tiny_onnx: Path, tmp_path: Path) -> None:
+    """From a stand-in of the hub: settings and weights, no pickle. The name is then the commit
+    that it was, though the hub has another one; without the hub it opens as well."""
+    commits = {"main": "a" * 40}
 
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    files = PretrainedFiles.find("some/model")
-    assert files.model == "some/model"
-    assert "model.safetensors" in files.files
-    with pytest.raises(InputError, match=r"nor a model on the hub \(not there\)"):
-        PretrainedFiles.find("no-one/nothing")
+    class Hub(BaseHTTPRequestHandler):
+        asked: ClassVar[list[str]] = []
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            Hub.asked.append(self.path)
+            parts = self.path.partition("?")[0].split("/")
+            if parts[1:3] == ["api", "models"]:
+                sizes = {path.name: path.stat().st_size for path in tiny_onnx.iterdir()}
+                tree = [
+                    {"type": "file", "oid": "0", "path": "onnx/" * (n[-1] == "x") + n, "size": size}
+                    for n, size in {**sizes, "pytorch_model.bin": 9}.items()
+                ]
+                commit = {"id": "some/model", "sha": commits.get(parts[-1], parts[-1])}
+                body = json.dumps(tree if "tree" in parts else commit).encode()
+            elif "resolve" in parts:
+                body = (tiny_onnx / parts[-1]).read_bytes()
+            else:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("ETag", f'"{blake2b(body, digest_size=20).hexdigest()}"')
+            if "resolve" in parts:
+                self.send_header("X-Repo-Commit", parts[4])
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    code = (
+        "import sys\nsys.modules['sentence_transformers'] = None\n"
+        "from firth.encoders.kinds import find_encoder\n"
+        "found = find_encoder('some/model')\nprint(found.name)\n"
+        "print(found.open().encode(['a ship']).tobytes().hex())\n"
+        "print(*sorted(found.files.files))\n"
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    Thread(target=server.serve_forever, daemon=True).start()
+    environment = os.environ | {
+        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "hub"),
+        "FIRTH_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_XET": "1",
+    }  # fmt: skip
+    environment.pop("HF_HUB_OFFLINE", None)
+
+    def printed() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+        )
+        return done.stdout.splitlines() or [done.stderr]
+
+    first = printed()
+    assert first[0] == f"some/model@{'a' * 40}"
+    assert first[2] == "onnx/model.onnx tokenizer.json tokenizer_config.json"
+    assert not any("bin" in path for path in Hub.asked)
+    commits["main"], count = "b" * 40, len(Hub.asked)
+    assert printed() == first
+    assert len(Hub.asked) == count
+    server.shutdown()
+    server.server_close()
+    assert printed() == first
+    code = code.replace("some/model", "no-one/nothing")
+    assert "nor a model on the hub" in printed()[0]
 
 
 def test_errors_of_libraries_are_one_message() -> None:

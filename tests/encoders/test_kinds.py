@@ -21,7 +21,7 @@ from firth.encoders.pretrained import PRETRAINED
 from firth.run.errors import ConfigError, InputError
 from firth.run.executor import Processes
 from firth.run.run import Run
-from firth.run.settings import Settings
+from firth.run.settings import EncoderSettings, Settings
 from firth.search.index import INDEX, Index
 
 A, B = "The ship saw the harbor.", "A boat left the storm."
@@ -75,7 +75,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
 
 
 def test_firths_own_kinds_are_registered() -> None:
-    assert {"static", "onnx", "transformer"} <= {kind.name for kind in kinds()}
+    assert {"static", "onnx", "transformer", "package"} <= {kind.name for kind in kinds()}
 
 
 def test_a_strangers_kind_goes_through_everything(
@@ -132,7 +132,7 @@ def test_without_any_kind_the_message_says_what_to_do(monkeypatch: pytest.Monkey
 
 
 def tensors(vectors: Any) -> Any:
-    torch: Any = pytest.importorskip("torch")
+    import torch
 
     return torch.from_numpy(vectors)
 
@@ -232,10 +232,11 @@ def test_a_sentence_transformer_has_its_states_of_words(tiny_encoder: Path) -> N
     given, named = open_encoder(SentenceTransformer(str(tiny_encoder))), open_encoder(tiny_encoder)
     assert given.name == named.name == "tiny-encoder"
     np.testing.assert_allclose(given.raw(TEXTS), named.raw(TEXTS), atol=1e-6)
-    assert given.token_states is not None
-    assert named.token_states is not None
-    for one, other in zip(given.token_states(TEXTS), named.token_states(TEXTS), strict=True):
-        np.testing.assert_allclose(one[0], other[0], atol=1e-6)
+    assert given.read_tokens is not None
+    assert named.read_tokens is not None
+    both = given.read_tokens(TEXTS)[1], named.read_tokens(TEXTS)[1]
+    for (states, _), (same, _) in zip(*both, strict=True):
+        np.testing.assert_allclose(states, same, atol=1e-6)
 
 
 # --- Runs --------------------------------------------------------------------------------------
@@ -286,6 +287,41 @@ def test_a_run_is_built_over_an_object(tmp_path: Path) -> None:
     assert changed.stages["index"]
 
 
+def test_a_build_encodes_no_text_twice(tmp_path: Path) -> None:
+    """All stages and the first questions read the same; words are read once by themselves."""
+    encoder = Hashed()
+    texts: list[str] = []
+    encoder.change = lambda v: v
+    encode = encoder.encode
+
+    def recorded(some: Sequence[str]) -> Any:
+        texts.extend(some)
+        return encode(some)
+
+    encoder.encode = recorded  # type: ignore[method-assign]
+    model = firth.build(toy_documents(20), tmp_path / "kb", encoder=encoder, settings=TOY_SETTINGS)
+    assert len(texts) > len(Index.open(model.run)), "premise"
+    twice = [text for text in texts if texts.count(text) > 1]
+    assert {*twice} <= {*SAMPLES}, "which tell one object from another"
+
+
+def test_a_name_is_opened_once_in_a_process(
+    tiny_onnx: Path, edited: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other settings and other bytes are other encoders; the oldest of several is closed."""
+    place = edited(tiny_onnx)
+    first = open_encoder(place)
+    assert open_encoder(str(place)) is first
+    assert open_encoder(place, EncoderSettings(pooling="cls")) is not first
+    stored = json.loads((place / "tokenizer_config.json").read_text())
+    (place / "tokenizer_config.json").write_text(json.dumps({**stored, "model_max_length": 3}))
+    second = open_encoder(place)
+    assert second is not first
+    monkeypatch.setattr("firth.encoders.kinds._MOST_OPEN", 1)
+    open_encoder(tiny_onnx)
+    assert open_encoder(place) is not second
+
+
 def test_a_run_without_an_encoder_is_not_loaded_with_one(toy_folder: Path) -> None:
     with pytest.raises(InputError, match="without an encoder"):
         firth.load(toy_folder, encoder=Hashed())
@@ -315,7 +351,7 @@ class Stopped(Hashed):
     name, shards = "Hashed", 0
 
     def encode(self, texts: Sequence[str]) -> Any:
-        self.shards += len(texts) == SHARD
+        self.shards += len(texts) > SHARD / 2
         if self.shards == 2:
             raise KeyboardInterrupt
         return super().encode(texts)
@@ -326,6 +362,8 @@ def test_a_stopped_build_over_an_object_resumes_to_the_same_bytes(
 ) -> None:
     """Stopped in the index, after its first shard, which is not encoded again."""
     monkeypatch.setattr("firth.search.index.SHARD", SHARD)
+    monkeypatch.setattr("firth.encoders.pretrained._SAMPLE", 10)
+    monkeypatch.setattr("firth.scorer.contexts.ENCODED_CONTEXTS", 10)
     asked, digests = [], []
     for name in ("whole", "stopped"):
         if name == "stopped":
@@ -339,7 +377,7 @@ def test_a_stopped_build_over_an_object_resumes_to_the_same_bytes(
         asked.append(given.asked)
         digests.append([run.manifest(stage).digest for stage in (PRETRAINED, INDEX)])
     assert digests[0] == digests[1]
-    assert asked[0] - asked[1] > SHARD
+    assert asked[0] - asked[1] > SHARD / 2
 
 
 def test_processes_leave_an_object_in_this_one(tmp_path: Path) -> None:

@@ -56,11 +56,11 @@ def test_no_vector_depends_on_the_other_texts(
     """Whatever batches there are, and in whatever order the texts come."""
     texts = [f"{'the cow ' * (n % 7)}met the ship" for n in range(40)]
     encoder = open_encoder(str(tiny_onnx))
-    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    alone = np.concatenate([encoder.raw([text]) for text in texts])
     for tokens in (1, 50, 10_000):
         monkeypatch.setattr(onnx_module, "_BATCH_TOKENS", tokens)
-        np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)
-    np.testing.assert_allclose(encoder.encode(texts[::-1]), alone[::-1], atol=1e-6)
+        np.testing.assert_allclose(encoder.raw(texts), alone, atol=1e-5)
+    np.testing.assert_allclose(encoder.raw(texts[::-1]), alone[::-1], atol=1e-5)
     assert encoder.encode([]).shape == (0, 16)
 
 
@@ -74,22 +74,33 @@ def test_quantized_numbers_do_not_depend_on_the_batch(tiny_onnx: Path, edited: E
     )
     encoder: Any = open_encoder(str(model))
     texts = ["the cow", "the ship met the storm near the court of law", "a"]
-    alone = np.concatenate([encoder.encode([text]) for text in texts])
-    np.testing.assert_allclose(encoder.encode(texts), alone, atol=1e-6)
-    encoder._alone = False
-    assert np.abs(encoder.encode(texts) - alone).max() > 1e-4, "premise: a batch changes them"
+    alone = np.concatenate([encoder.raw([text]) for text in texts])
+    np.testing.assert_allclose(encoder.raw(texts), alone, atol=1e-6)
     exact = open_encoder(str(tiny_onnx)).encode(texts)
-    assert np.einsum("nd,nd->n", alone, exact).min() > 0.98
+    assert np.einsum("nd,nd->n", encoder.encode(texts), exact).min() > 0.98
+    encoder._alone = False
+    assert np.abs(encoder.raw(texts) - alone).max() > 1e-4, "premise: a batch changes them"
 
 
-def test_states_of_tokens_and_where_they_are(tiny_onnx: Path) -> None:
-    """As each text alone gives them."""
+def test_states_of_tokens_and_where_they_are(tiny_onnx: Path, edited: Edited) -> None:
+    """As each text alone gives them, in the pass that gives the vectors. A prompt has no words."""
     encoder: Any = open_encoder(str(tiny_onnx))
-    for text, (states, offsets) in zip(TEXTS, encoder.token_states(TEXTS), strict=True):
+    vectors, tokens = encoder.read_tokens(TEXTS)
+    np.testing.assert_allclose(vectors, encoder.raw(TEXTS), atol=1e-6)
+    for text, (states, offsets) in zip(TEXTS, tokens, strict=True):
         np.testing.assert_allclose(states, states_of(tiny_onnx, text), atol=1e-5)
         assert offsets.shape == (len(states), 2)
-    _, offsets = encoder.token_states(["the ship"])[0]
+    _, offsets = encoder.read_tokens(["the ship"])[1][0]
     assert offsets.tolist() == [[0, 0], [0, 3], [4, 8], [0, 0]]
+    stated = {"prompts": {"query": "the "}, "default_prompt_name": "query"}
+    prompted: Any = open_encoder(
+        str(edited(tiny_onnx, "config_sentence_transformers.json", lambda _: stated))
+    )
+    vectors, ((states, offsets),) = prompted.read_tokens(["ship"])
+    np.testing.assert_allclose(vectors, encoder.raw(["the ship"]), atol=1e-6)
+    np.testing.assert_allclose(states, states_of(tiny_onnx, "the ship"), atol=1e-5)
+    assert offsets[2].tolist() == [0, 4]
+    assert offsets[1, 1] <= 0
 
 
 def test_long_texts_are_cut_where_the_model_ends(tiny_onnx: Path, edited: Edited) -> None:

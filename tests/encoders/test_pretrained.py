@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.encoders.conftest import TEXTS
 
-from firth.encoders.encoder import NORMALIZATIONS, Normalized
+from firth.encoders import pretrained
 from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import (
     PRETRAINED,
@@ -27,39 +27,35 @@ Edited = Callable[..., Path]
 KINDS = ["tiny_encoder", "tiny_bert", "tiny_onnx"]
 
 
-def with_encoder(run: Run, model: Path, **settings: object) -> Run:
-    given = {"model": str(model), "normalization_sentences": 50} | settings
-    return run.changed({"encoder": given})
+def with_encoder(run: Run, model: Path) -> Run:
+    return run.changed({"encoder": {"model": str(model)}})
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_run_has_its_encoder_with_every_normalization(
-    words_run: Run, name: str, request: pytest.FixtureRequest
+def test_a_run_reads_sentences_and_their_words(
+    words_run: Run, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By hand: statistics of the raw vectors of the sampled sentences."""
+    """Vectors are those of the encoder; directions of words are centered by the corpus."""
+    monkeypatch.setattr(pretrained, "_SAMPLE", 50)
     model = request.getfixturevalue(name)
     run = with_encoder(words_run, model)
     build_pretrained(run)
-    plain = open_encoder(str(model))
-    raw = plain.raw(sample_sentences(run, 50)).astype(np.float64)
-    assert len(raw) == 50
-    mean, deviation = raw.mean(axis=0), raw.std(axis=0)
-    assert RunEncoder.open(run).choices == NORMALIZATIONS
-    scales = {"none": (0 * mean, 1), "center": (mean, 1), "standardize": (mean, deviation)}
-    for kind in NORMALIZATIONS:
-        shift, scale = scales[kind]
-        expected = (plain.raw(TEXTS) - shift) / scale
-        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-        found = open_run_encoder(run, kind)
-        np.testing.assert_allclose(found.encode(TEXTS), expected, atol=1e-4)
-        assert (found.word_states is not None) == (plain.token_states is not None)
+    expected = open_encoder(str(model)).encode(TEXTS)
+    encoder = RunEncoder.open(run)
+    np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
+    assert encoder.has_states
+    vectors, states = encoder.read(TEXTS)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert [len(rows) for rows in states] == [3, 0, 13, 1]
+    mean = np.concatenate(encoder.read(sample_sentences(run, 50))[1]).mean(axis=0)
+    assert np.abs(mean).max() < 0.3
 
 
 def test_without_one_a_run_has_its_word_vectors(words_run: Run, tiny_encoder: Path) -> None:
     """And a stage that was built for an earlier setting is removed."""
     assert isinstance(open_run_encoder(words_run), BagEncoder)
     build_pretrained(with_encoder(words_run, tiny_encoder))
-    assert isinstance(open_run_encoder(words_run), Normalized)
+    assert isinstance(open_run_encoder(words_run), RunEncoder)
     assert build_pretrained(words_run) is None
     assert isinstance(open_run_encoder(words_run), BagEncoder)
     assert not (words_run.path / PRETRAINED.name).exists()

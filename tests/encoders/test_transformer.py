@@ -64,8 +64,11 @@ def test_without_pooling_there_is_no_sentence_vector(tiny_encoder: Path, edited:
 
 
 def test_states_of_tokens_are_those_of_one_text_alone(tiny_encoder: Path) -> None:
+    """The pass that gives them gives the vectors."""
     encoder: Any = open_encoder(str(tiny_encoder))
-    for text, (states, offsets) in zip(TEXTS, encoder.token_states(TEXTS), strict=True):
+    vectors, tokens_of = encoder.read_tokens(TEXTS)
+    np.testing.assert_allclose(vectors, encoder.raw(TEXTS), atol=1e-6)
+    for text, (states, offsets) in zip(TEXTS, tokens_of, strict=True):
         tokens = encoder.model.tokenizer([text], return_tensors="pt")
         with torch.inference_mode():
             alone = encoder.model[0](dict(tokens))["token_embeddings"][0]

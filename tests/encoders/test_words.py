@@ -322,6 +322,23 @@ def test_a_stopped_training_ends_with_the_same_bytes(
     assert learned(tmp_path / "stopped").tobytes() == whole.tobytes()
 
 
+def test_the_rate_rises_before_it_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a tenth of the steps, in which Adam knows little of the gradients."""
+    rates: list[float] = []
+
+    class Recorded(RowAdam):
+        def __init__(self, table: Singles, of_steps: Floats) -> None:
+            rates.extend(of_steps.tolist())
+            super().__init__(table, of_steps)
+
+    monkeypatch.setattr(module, "RowAdam", Recorded)
+    learned(tmp_path, WordSettings(dimensions=8, batch=4, epochs=6))
+    rise, peak = len(rates) // 10, SMALL.learning_rate
+    assert rise > 3, "premise"
+    np.testing.assert_allclose(rates[:rise], peak * np.arange(1, rise + 1) / rise)
+    assert all(before > after > 0 for before, after in pairwise(rates[rise:]))
+
+
 def test_too_little_text_and_a_rate_too_high_are_named(tmp_path: Path) -> None:
     weights = np.ones(2, np.float32)
     with pytest.raises(InputError, match="got 1 pairs of neighboring sentences"):

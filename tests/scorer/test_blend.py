@@ -2,20 +2,16 @@
 
 import pytest
 
-from firth.encoders import onnx
 from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
 from firth.scorer.blend import Blend, default_blend
 
 
 def test_the_defaults() -> None:
-    """A pretrained encoder needs less of the words, unless it reads words in their sentences.
-    Where sentences stand alone, learned vectors are left out."""
-    assert default_blend(None) == Blend()
-    assert default_blend(onnx.KIND).weights["words"] == 0.15
-    assert default_blend(onnx.KIND, has_states=True).weights["words"] == 0.5
-    assert not default_blend(None, alone=True).learned
-    weights = [default_blend(None, sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
+    """Where sentences stand alone, learned vectors are left out. In few, spelling counts more."""
+    assert default_blend() == Blend()
+    assert not default_blend(alone=True).learned
+    weights = [default_blend(sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
     assert weights == [4.0, 1.6, 0.8]
 
 

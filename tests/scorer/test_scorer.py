@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import InputError
 from firth.scorer.blend import Blend, weights_among
-from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
+from firth.scorer.components import (
+    AlignedWords,
+    Component,
+    EncodedSentences,
+    SummedWords,
+    TextReader,
+)
 from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.explanation import Explanation
 from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Part
 from firth.scorer.scorer import Scorer
 from firth.text.marks import Mark
-from firth.text.types import Floats, TextPair
+from firth.text.types import Floats, Singles, TextPair
 
 from .conftest import TOPICS as SUBJECTS
 from .conftest import scorer_of, sentences
@@ -108,20 +114,24 @@ def test_an_encoder_that_disagrees_with_the_words_counts_less(
     pairs = [(made[number], made[7 * number % len(made)]) for number in range(1, 100)]
     encoded: list[str] = []
 
-    def noise(texts: Sequence[str]) -> Floats:
+    def noise(texts: Sequence[str]) -> Singles:
         encoded.extend(texts)
-        return np.stack([np.random.default_rng([*text.encode()]).normal(size=9) for text in texts])
+        rows = [np.random.default_rng([*text.encode()]).normal(size=9) for text in texts]
+        return np.stack(rows).astype(np.float32)
 
-    def among(encode: Callable[[Sequence[str]], Floats]) -> Scorer:
+    def among(encode: Callable[[Sequence[str]], Singles]) -> Scorer:
+        def read(texts: Sequence[str]) -> tuple[Singles, list[Floats]]:
+            return encode(texts), [np.zeros((0, 1)) for _ in texts]
+
         components: dict[str, Component] = {
-            "sentences": EncodedSentences(encode),
+            "sentences": EncodedSentences(TextReader(read).vectors),
             "words": AlignedWords(space),
         }
         weights = {"sentences": 1.0, "words": 0.15}
         summed = SummedWords(space, 0.8)
         return Scorer(components, weights, space, lambda: contexts, summed=summed).among(pairs)
 
-    bad, good = among(noise), among(lambda texts: BagEncoder(space).encode(texts).astype(float))
+    bad, good = among(noise), among(BagEncoder(space).encode)
     assert bad.weights["words"] > 1.5 * good.weights["words"]
     assert bad.weights["sums"] == pytest.approx(2 * bad.weights["words"])
     bad.similarities(pairs)

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from firth.evaluation.questions import build_questions
 from firth.run.errors import MissingStageError
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from firth.scorer import blend as module
 from firth.scorer import contexts as contexts_module
 from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, Contexts, build_contexts
@@ -107,7 +106,7 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
 def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     """Its cosine is the sentence part, of which contexts explain all."""
     scorer = Scorer.open(encoded)
-    assert Blend.of(encoded) == Blend({"sentences": 1.0, "words": 0.15}, 3.8)
+    assert Blend.of(encoded) == Blend(spelling_weight=3.8)
     assert len(Scorer.reads(encoded)) == 3
     explanation = scorer.explain(A, B)
     parts = {name: one[0] for name, one in scorer.component_similarities([(A, B)]).items()}
@@ -115,6 +114,23 @@ def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     contribution = explanation.parts[TOPICS_PART].contribution
     assert contribution == pytest.approx(weight * parts["sentences"], abs=1e-6)
     assert all(word.contribution is None for word in explanation.words1)
+
+
+def test_a_component_of_others_names_the_stages_that_decide_it(
+    built: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is built on the scores of a run is then built again with them."""
+
+    def open_topical(_: Run) -> None:
+        raise AssertionError("it is not opened to be asked")
+
+    open_topical.reads = (CONTEXTS,)  # type: ignore[attr-defined]
+    point = EntryPoint("topical", "topical:open", "firth.components")
+    monkeypatch.setattr(EntryPoint, "load", lambda self: open_topical)
+    monkeypatch.setattr("firth.scorer.scorer.entry_points", lambda group: [point])
+    assert CONTEXTS not in Scorer.reads(built)
+    weighted = built.changed({"scorer": {"weights": {"topical": 0.5}}})
+    assert Scorer.reads(weighted) == (WORDS, BLEND, CONTEXTS)
 
 
 @pytest.mark.parametrize(("cost", "count"), [(Cost.LOW, 20), (Cost.MEDIUM, 10)])
@@ -128,27 +144,3 @@ def test_a_costly_encoder_reads_fewer_contexts(
     monkeypatch.setattr(contexts_module, "encoder_of", lambda run, name: found)
     run = encoded.changed({"scorer": {"topics": 2 + count}})
     assert build_contexts(run).manifest.summary["contexts"] == count
-
-
-@pytest.mark.parametrize("gained", [True, False])
-def test_the_normalization_is_decided(
-    encoded: Run, gained: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the one rule. The vectors of the scorer and of contexts follow."""
-    asked: list[tuple[set[str], str]] = []
-
-    def choose(answers: dict[str, Any], reference: str, **_: Any) -> tuple[str, dict[str, Any]]:
-        asked.append((set(answers), reference))
-        return ("center" if gained else reference), {}
-
-    monkeypatch.setattr(module, "choose", choose)
-    run = encoded.changed({"seed": 14 + gained})
-    for build in (build_words, build_questions, build_pretrained, build_blend, build_contexts):
-        build(run)
-    assert asked == [({"none", "center", "standardize"}, "none")]
-    assert run.manifest(BLEND).summary["normalize"] == ("center" if gained else "none")
-    contexts = Contexts.load(run.folder(CONTEXTS))
-    # The encoder's vectors have a common part, which centering removes.
-    assert bool(np.linalg.norm(contexts.vectors.mean(axis=0)) < 0.2) is gained
-    unrelated = Scorer.open(run, Blend({"sentences": 1.0})).similarity(*UNRELATED)
-    assert (unrelated < 0.5) is gained

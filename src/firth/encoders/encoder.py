@@ -1,28 +1,29 @@
 """What every encoder does: texts in, unit vectors out, and for some a vector of each word too."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from firth.encoders.kept import KeptVectors, key_of
 from firth.run.console import Progress
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_value
 from firth.text.types import Floats, Singles, unit
-from firth.text.words import spans, stems_of
-
-Normalization = Literal["none", "center", "standardize"]
-NORMALIZATIONS: tuple[Normalization, ...] = ("none", "center", "standardize")
+from firth.text.words import spans, stems_of, words
 
 WordStates = Callable[[Sequence[str]], list[Floats]]
 """A function from n texts to n arrays (stems, d): unit vectors of a text's distinct stems, in order
 of their first occurrence. A row is zero where nothing is known of the word."""
-TokenStates = Callable[[Sequence[str]], Iterable[tuple[Floats, npt.NDArray[np.integer]]]]
-"""A function from n texts to the states of each text's tokens, (tokens, d), and the characters at
-which each token begins and ends, (tokens, 2). A special token begins where it ends."""
-
+Tokens = tuple[Floats, npt.NDArray[np.integer]]
+"""The states of a text's tokens, (tokens, d), and the characters at which each token begins and
+ends, (tokens, 2). A special token begins where it ends."""
+ReadTokens = Callable[[Sequence[str]], tuple[Singles, list[Tokens]]]
+"""A function that reads n texts once, and gives their vectors, (n, d), and tokens."""
 
 SAMPLES = (
     "The ship left the harbor before the storm.",
@@ -36,10 +37,12 @@ SAMPLES = (
     "Она читает книгу.",
     "a",
 )
-"""Sentences whose vectors tell one encoder from another."""
+"""Sentences whose vectors tell one encoder from another; and unrelated words (`WordDirections`)."""
 _SAME, _BATCHED = 0.02, 0.2
 """Distance of unit vectors of one text up to which two encoders are one, as other libraries and
 devices round differently; and up to which a vector may differ by the batch, as in int8."""
+_HIGHEST_FLOOR = 0.95
+"""An encoder for which all words are alike has no cosines above its floor."""
 _CHUNK = 1_024
 """Texts between two steps of the progress bar."""
 
@@ -63,38 +66,65 @@ class UnitEncoder(Protocol):
     """For tables."""
     dimensions: int
     """Length of a vector."""
-    word_states: WordStates | None
-    """The function that reads words in their sentences; None where the model has none."""
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions); zero for an unknown text."""
 
 
 class PretrainedEncoder(ABC):
-    """An encoder that gives vectors of any length too, which can be normalized.
+    """An encoder that gives vectors of any length too.
 
-    It has `word_states` only where it is `Normalized`, because `StatesOfWords` needs a stemmer, or
-    where an object brings its own.
+    A text that it has read is not read again, unless it is `fast` or keeps vectors itself.
+    `read_tokens` is None where it has no states of tokens. `word_states` are those that an object
+    brings.
     """
 
     name: str
     dimensions: int
+    fast: bool = False
     word_states: WordStates | None = None
-    token_states: TokenStates | None = None
+    read_tokens: ReadTokens | None = None
 
     @abstractmethod
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, dimensions), of any length."""
 
+    def vectors(self, texts: Sequence[str]) -> Singles:
+        """Return `raw(texts)`, in which no text is encoded twice by this process."""
+        if self.fast or not texts:
+            return self.raw(texts)
+        store = _kept(self)
+        keys = {text: key_of("", text) for text in texts}
+        vectors = store.read(keys)
+        new = [text for text in keys if text not in vectors]
+        rows = self.raw(new) if new else np.zeros((0, self.dimensions), np.float32)
+        store.write({keys[text]: row for text, row in zip(new, rows, strict=True)})
+        vectors |= zip(new, rows, strict=True)
+        return np.array([vectors[text] for text in texts], np.float32)
+
+    def keep(self, texts: Sequence[str], vectors: Singles) -> None:
+        """Keep vectors that another reading of texts gave, (n, d)."""
+        if not self.fast:
+            rows = zip(texts, vectors, strict=True)
+            _kept(self).write({key_of("", text): row for text, row in rows})
+
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions); raise `InputError` for NaN."""
-        vectors = unit_singles(self.raw(texts))
+        vectors = unit_singles(self.vectors(texts))
         if not np.isfinite(vectors).all():
             raise InputError(
                 f"{self.name}: its vectors have NaN or infinity; expected finite numbers. Its "
                 "weights are damaged: take another model"
             )
         return vectors
+
+
+_KEPT: "WeakKeyDictionary[PretrainedEncoder, KeptVectors]" = WeakKeyDictionary()
+
+
+def _kept(encoder: PretrainedEncoder) -> KeptVectors:
+    """Return the vectors of texts that this process has encoded with an encoder."""
+    return _KEPT.setdefault(encoder, KeptVectors()) if encoder not in _KEPT else _KEPT[encoder]
 
 
 class AdaptedEncoder(PretrainedEncoder):
@@ -114,7 +144,7 @@ class AdaptedEncoder(PretrainedEncoder):
         found = [known for known in names if isinstance(known, str) and known]
         self.name, self._encode = (*found, type(encoder).__name__)[0], encode
         if isinstance(encoder, PretrainedEncoder):
-            self._encode, self.token_states = encoder.raw, encoder.token_states
+            self._encode, self.read_tokens, self.fast = encoder.raw, encoder.read_tokens, True
         self.word_states = getattr(encoder, "word_states", None)
         self.dimensions = 0
         rows = self._rows(SAMPLES)
@@ -193,40 +223,6 @@ def unit_singles(rows: Singles) -> Singles:
     return rows / np.where(lengths > 0, lengths, 1.0).astype(np.float32)[:, None]
 
 
-class Normalized(PretrainedEncoder):
-    """An encoder with each dimension centered and scaled: unit rows of (v - mean) / deviation.
-
-    Mean and deviation are those of each dimension, (d,).
-    """
-
-    def __init__(
-        self,
-        encoder: PretrainedEncoder,
-        mean: Floats,
-        deviation: Floats,
-        word_states: WordStates | None = None,
-        name: str = "",
-    ) -> None:
-        self.encoder, self.mean, self.deviation = encoder, mean, deviation
-        self.word_states, self.token_states = word_states, encoder.token_states
-        self.name, self.dimensions = name or encoder.name, encoder.dimensions
-
-    def raw(self, texts: Sequence[str]) -> Singles:
-        """Return vectors of n texts before they are normalized, (n, dimensions)."""
-        return self.encoder.raw(texts)
-
-    def encode(self, texts: Sequence[str]) -> Singles:
-        """Return unit vectors of n texts, (n, dimensions)."""
-        return normalize(self.encoder.raw(texts), self.mean, self.deviation)
-
-
-def normalize(vectors: npt.NDArray[np.floating], mean: Floats, deviation: Floats) -> Singles:
-    """Return unit rows of (v - mean) / deviation, (n, d); a row of zeros stays zero."""
-    known = vectors.any(axis=1, keepdims=True)
-    scaled = np.where(known, (vectors.astype(np.float64) - mean) / deviation, 0.0)
-    return unit(scaled).astype(np.float32)
-
-
 def by_length(sizes: Sequence[int], most: int, texts: int) -> Iterator[list[int]]:
     """Yield the numbers of texts in batches of similar length, by the tokens of each text.
 
@@ -242,44 +238,77 @@ def by_length(sizes: Sequence[int], most: int, texts: int) -> Iterator[list[int]
         yield some
 
 
-class StatesOfWords:
-    """Directions of words in their sentences: the mean states of their tokens, centered.
+class WordDirections:
+    """Reads texts for the scorer: their vectors, and unit directions of the words in them.
 
-    Words of two sentences are aligned by them, as BERTScore does (Zhang et al. 2020). The mean,
-    (d,), is subtracted from every state.
+    Words of two sentences are aligned by them. A word in its sentence is the mean of the states of
+    its tokens (BERTScore, Zhang et al. 2020), less the mean of a corpus, (d,). Where an encoder has
+    no such states, each word is encoded by itself. `floor` is the cosine of unrelated words then.
     """
 
-    def __init__(self, token_states: TokenStates, stemmer: str, mean: Floats) -> None:
-        self._token_states, self._stemmer, self.mean = token_states, stemmer, mean
+    def __init__(
+        self, encoder: PretrainedEncoder, stemmer: str, mean: Floats, floor: float = 0.0
+    ) -> None:
+        self.encoder, self._stemmer, self.mean, self.floor = encoder, stemmer, mean, floor
 
     @classmethod
-    def fit(cls, token_states: TokenStates, stemmer: str, texts: Sequence[str]) -> "StatesOfWords":
+    def fit(cls, encoder: PretrainedEncoder, stemmer: str, texts: Sequence[str]) -> "WordDirections":
         """Center by the words of some sentences; the mean is zero where these have no word."""
-        rows = [state for state in cls(token_states, stemmer, np.zeros(1))._of(texts) if len(state)]
-        states = np.concatenate(rows) if rows else np.zeros((0, 1))
-        known = states[states.any(axis=1)]
-        return cls(token_states, stemmer, known.mean(axis=0) if len(known) else np.zeros(1))
+        if encoder.word_states is not None:
+            return cls(encoder, stemmer, np.zeros(1))
+        if encoder.read_tokens is None:
+            usual = list(dict.fromkeys(word for text in SAMPLES for word in words(text)))
+            vectors = encoder.encode(usual)
+            cosines = (vectors @ vectors.T)[np.triu_indices(len(usual), 1)]
+            floor = min(max(float(np.median(cosines)), 0.0), _HIGHEST_FLOOR)
+            return cls(encoder, stemmer, np.zeros(1), floor)
+        vectors, tokens = encoder.read_tokens(texts)
+        encoder.keep(texts, vectors)
+        rows = [_by_stem(*row, stemmer) for row in zip(texts, tokens, strict=True)]
+        filled = [row for row in rows if len(row)]
+        states = np.concatenate(filled) if filled else np.zeros((0, 1))
+        states = states[states.any(axis=1)]
+        return cls(encoder, stemmer, states.mean(axis=0) if len(states) else np.zeros(1))
 
-    def __call__(self, texts: Sequence[str]) -> list[Floats]:
-        """Return unit vectors of the distinct stems of each text, (stems, d)."""
-        return [
-            unit(np.where(states.any(axis=1, keepdims=True), states - self.mean, 0.0))
-            for states in self._of(texts)
-        ]
+    def __call__(self, texts: Sequence[str]) -> tuple[Singles, list[Floats]]:
+        """Return vectors of any length, (n, d), and directions of each text's distinct stems."""
+        encoder = self.encoder
+        if encoder.word_states is not None:
+            return encoder.vectors(texts), encoder.word_states(texts)
+        if encoder.read_tokens is None:
+            return encoder.vectors(texts), self._alone(texts)
+        vectors, tokens = encoder.read_tokens(texts)
+        rows = zip(texts, tokens, strict=True)
+        states = [_by_stem(text, of_text, self._stemmer) for text, of_text in rows]
+        return vectors, [_centered(rows, self.mean) for rows in states]
 
-    def _of(self, texts: Sequence[str]) -> list[Floats]:
-        read = self._token_states(texts)
-        return [self._by_stem(text, *one) for text, one in zip(texts, read, strict=True)]
+    def _alone(self, texts: Sequence[str]) -> list[Floats]:
+        """Return unit directions of the first word of each distinct stem, by itself."""
+        forms: list[list[str]] = []
+        for text in texts:
+            first: dict[str, str] = {}
+            for stem, word in zip(stems_of(text, self._stemmer), words(text), strict=True):
+                first.setdefault(stem, word)
+            forms.append(list(first.values()))
+        distinct = {form: n for n, form in enumerate(dict.fromkeys(chain.from_iterable(forms)))}
+        vectors = self.encoder.encode(list(distinct)).astype(np.float64)
+        return [vectors[[distinct[form] for form in of_text]] for of_text in forms]
 
-    def _by_stem(self, text: str, states: Floats, offsets: npt.NDArray[np.integer]) -> Floats:
-        """Return the mean state of each stem, (stems, d); zero for words that were cut off."""
-        by_stem: dict[str, list[Floats]] = {}
-        begins, ends = offsets[:, 0], offsets[:, 1]
-        for stem, (start, end) in zip(stems_of(text, self._stemmer), spans(text), strict=True):
-            of_stem = by_stem.setdefault(stem, [])
-            inside = (ends > start) & (begins < end) & (ends > begins)
-            if inside.any():
-                of_stem.append(states[inside].mean(axis=0, dtype=np.float64))
-        nothing = np.zeros(states.shape[1])
-        rows = [np.mean(each, axis=0) if each else nothing for each in by_stem.values()]
-        return np.array(rows).reshape(-1, states.shape[1])
+
+def _centered(states: Floats, mean: Floats) -> Floats:
+    """Return unit rows of states less a mean, (n, d); rows of zeros stay."""
+    return unit(np.where(states.any(axis=1, keepdims=True), states - mean, 0.0))
+
+
+def _by_stem(text: str, tokens: Tokens, stemmer: str) -> Floats:
+    """Return the mean state of each stem, (stems, d); zero for words that were cut off."""
+    by_stem: dict[str, list[Floats]] = {}
+    states, (begins, ends) = tokens[0], tokens[1].T
+    for stem, (start, end) in zip(stems_of(text, stemmer), spans(text), strict=True):
+        of_stem = by_stem.setdefault(stem, [])
+        inside = (ends > start) & (begins < end) & (ends > begins)
+        if inside.any():
+            of_stem.append(states[inside].mean(axis=0, dtype=np.float64))
+    nothing = np.zeros(states.shape[1])
+    rows = [np.mean(means, axis=0) if means else nothing for means in by_stem.values()]
+    return np.array(rows).reshape(-1, states.shape[1])

@@ -5,32 +5,26 @@ The kinds of firth and those of other packages are registered alike, as entry po
 """
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
-from importlib.metadata import entry_points
+from functools import cached_property, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from threading import RLock
 
-from firth.encoders.encoder import (
-    NORMALIZATIONS,
-    AdaptedEncoder,
-    Encoder,
-    Normalization,
-    PretrainedEncoder,
-)
+from firth.encoders.encoder import AdaptedEncoder, Encoder, PretrainedEncoder
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.packaged import ImportedEncoder, is_imported, with_version
-from firth.encoders.probe import REFUSED
-from firth.run.console import complain, note
-from firth.run.errors import FirthError, InputError, first_line, require
+from firth.run.console import note
+from firth.run.errors import InputError, first_line, require
 from firth.run.files import fingerprint_value
-from firth.run.limits import limit
 from firth.run.settings import EncoderSettings
 
 GROUP = "firth.encoders"
-_TEXTS = ("The ship sailed in 1912.", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")
-"""What a model encodes when it is tried."""
+_OPEN, _LOCK = dict[tuple[object, ...], PretrainedEncoder](), RLock()
+_MOST_OPEN = 3
+"""Encoders that a process keeps open."""
 OBJECT = "object:"
 """How the name of an encoder begins that was passed as an object, which no name can open."""
 
@@ -68,9 +62,6 @@ class EncoderKind:
         identity: What tells two encoders of one name apart, as the version of their weights. Files
             are compared by their bytes.
         library, extra: A module that must be installed, and the extra of firth that installs it.
-        word_weight: Weight of the alignment of words next to the cosine, at least 0, where the
-            encoder has no states of words.
-        normalizations: What may be done to its dimensions; the first needs no reason.
         cost: What encoding a text costs.
     """
 
@@ -82,8 +73,6 @@ class EncoderKind:
     identity: Callable[[str], str] = str
     library: str = ""
     extra: str = ""
-    word_weight: float = 0.15
-    normalizations: tuple[Normalization, ...] = NORMALIZATIONS
     cost: Cost = Cost.MEDIUM
 
 
@@ -91,23 +80,29 @@ class EncoderKind:
 class FoundEncoder:
     """An encoder that was found by its name, and is not open; or an object that was passed.
 
-    The name is an absolute path, or what the kind recognized.
+    The name is an absolute path, or what the kind recognized. `recorded` is the fingerprint that a
+    run has of an object that is known to be the same.
     """
 
     name: str
     kind: EncoderKind
     files: PretrainedFiles | None = None
     passed: AdaptedEncoder | None = None
+    recorded: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle what it was found by: a kind may hold functions that cannot be pickled."""
-        return find_encoder, (self.passed or self.name,)
+        return _found_again, (self.passed or self.name, self.recorded)
+
+    def known_as(self, fingerprint: str) -> "FoundEncoder":
+        """Return the same encoder with the fingerprint that a run has of it."""
+        return replace(self, recorded=fingerprint)
 
     @cached_property
     def fingerprint(self) -> str:
         """What changes when the encoder does."""
         if self.passed is not None:
-            return self.passed.fingerprint
+            return self.recorded or self.passed.fingerprint
         if self.files is not None:
             return self.files.fingerprint
         return fingerprint_value([self.kind.name, self.kind.identity(self.name)])
@@ -123,14 +118,23 @@ class FoundEncoder:
             require(self.kind.library, self.kind.extra, f"{self.name} ({self.kind.name})")
 
     def open(self, settings: EncoderSettings | None = None) -> PretrainedEncoder:
-        """Open the encoder; what is no `PretrainedEncoder` is adapted."""
+        """Open the encoder, once for each process; what is no `PretrainedEncoder` is adapted."""
         if self.passed is not None:
             return self.passed
         self.check_installed()
-        opened = self.kind.open(self, settings or EncoderSettings())
-        if isinstance(opened, PretrainedEncoder):
-            return opened
-        return AdaptedEncoder(opened, self.name)
+        settings = settings or EncoderSettings()
+        reading = settings.pooling, settings.max_tokens
+        same = self.files.stamps if self.files is not None else self.fingerprint
+        key = (self.kind.name, self.name, same, reading)
+        with _LOCK:
+            if key in _OPEN:
+                return _OPEN[key]
+            opened = self.kind.open(self, settings)
+            if not isinstance(opened, PretrainedEncoder):
+                opened = AdaptedEncoder(opened, self.name)
+            while len(_OPEN) >= _MOST_OPEN:
+                del _OPEN[next(iter(_OPEN))]
+            return _OPEN.setdefault(key, opened)
 
 
 def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder:
@@ -153,18 +157,22 @@ def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder
     name = str(encoder)
     if name.startswith(OBJECT):
         return _refuse(name)
-    known = kinds()
-    for kind in known:
+    registered = kinds()
+    for kind in registered:
         if kind.recognizes(name):
             return FoundEncoder(name, kind)
     files = PretrainedFiles.find(name)
-    for kind in known:
+    for kind in registered:
         if kind.recognizes_files(files):
             return FoundEncoder(files.model, kind, files)
     raise InputError(
         f"{files.model}: its kind is {files.kind}; expected one of "
-        f"{', '.join(kind.name for kind in known)}, with weights as .safetensors, ONNX or GGUF"
+        f"{', '.join(kind.name for kind in registered)}, with weights as .safetensors, ONNX or GGUF"
     )
+
+
+def _found_again(encoder: "str | Encoder", recorded: str) -> FoundEncoder:
+    return find_encoder(encoder).known_as(recorded)
 
 
 def open_encoder(
@@ -174,20 +182,16 @@ def open_encoder(
     return find_encoder(encoder).open(settings)
 
 
-def try_model(model: str, settings: str, memory: str, seconds: str) -> None:
-    """Open a model and encode texts with it in this process, which is then ended (`probe`)."""
-    limit(int(memory), int(seconds))
-    try:
-        open_encoder(model, EncoderSettings.model_validate_json(settings)).raw(list(_TEXTS))
-    except BaseException as error:  # noqa: BLE001
-        complain(f"{type(error).__name__}: {first_line(error)}")
-        sys.exit(REFUSED if isinstance(error, FirthError) else 1)
-
-
 def kinds() -> list[EncoderKind]:
     """Return the kinds that are registered, by name; one that cannot be imported is left out."""
-    found = []
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    return _kinds(tuple(sys.path), entry_points)
+
+
+@lru_cache(maxsize=1)
+def _kinds(_: tuple[str, ...], points: Callable[..., Iterable[EntryPoint]]) -> list[EncoderKind]:
+    """Return `kinds`, which do not change while Python looks for packages in the same places."""
+    registered = []
+    for point in sorted(points(group=GROUP), key=lambda point: point.name):
         try:
             kind = point.load()
             if not isinstance(kind, EncoderKind):
@@ -195,13 +199,13 @@ def kinds() -> list[EncoderKind]:
         except Exception as error:  # noqa: BLE001
             note(f"{GROUP}: {point.name} ({point.value}) is left out: {first_line(error)}")
             continue
-        found.append(kind)
-    if not found:
+        registered.append(kind)
+    if not registered:
         raise InputError(
             f"no kind of encoder is registered ({GROUP}): firth was installed before its kinds "
             "were registered, or is not installed. Install it again: pip install -e ."
         )
-    return found
+    return registered
 
 
 def _refuse(name: str) -> FoundEncoder:

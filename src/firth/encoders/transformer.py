@@ -5,7 +5,7 @@ Every model is looked at first (`firth.encoders.folder`), and torch is imported 
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from firth.encoders.encoder import PretrainedEncoder, by_length
+from firth.encoders.encoder import PretrainedEncoder, Tokens, by_length
 from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened, plain_json
 from firth.encoders.kinds import EncoderKind
-from firth.encoders.probe import probe
 from firth.run.console import progress, quiet_libraries
 from firth.run.errors import InputError, require
 from firth.run.executor import DEVICE, WORKER
-from firth.run.settings import EncoderSettings
-from firth.text.types import Floats, Ints, Singles
+from firth.run.limits import bounded
+from firth.text.types import Singles
 
 if TYPE_CHECKING:
     import torch
@@ -50,8 +49,9 @@ class TransformerEncoder(PretrainedEncoder):
     def __init__(self, model: "SentenceTransformer", name: str) -> None:
         self.model, self.name = model, name
         self.dimensions = int(model.get_embedding_dimension() or 0)
-        if hasattr(self.model[0], "auto_model") and getattr(self.model.tokenizer, "is_fast", False):
-            self.token_states = self._token_states
+        is_fast = getattr(getattr(self.model, "tokenizer", None), "is_fast", False)
+        if hasattr(self.model[0], "auto_model") and is_fast:
+            self.read_tokens = self._read_tokens
 
     @classmethod
     def open(cls, place: PretrainedFiles, pooling: Pooling | None = None) -> "TransformerEncoder":
@@ -75,17 +75,23 @@ class TransformerEncoder(PretrainedEncoder):
         vectors = self.model.encode(texts, show_progress_bar=False)
         return vectors.reshape(len(texts), self.dimensions)
 
-    def _token_states(self, texts: Sequence[str]) -> list[tuple[Floats, Ints]]:
+    def _read_tokens(self, texts: Sequence[str]) -> tuple[Singles, list[Tokens]]:
         import torch
 
-        read: dict[int, tuple[Floats, Ints]] = {}
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        read: dict[int, Tokens] = {}
         with quiet_libraries(), torch.inference_mode():
             for numbers in by_length([len(text) for text in texts], _CHARACTERS, _BATCH):
-                states = self._states_of_batch([texts[number] for number in numbers])
-                read |= zip(numbers, states, strict=True)
-        return [read[number] for number in range(len(texts))]
+                batch = [texts[number] for number in numbers]
+                vectors[numbers], tokens = opened(
+                    self.name, "texts that it can read", partial(self._read_batch, batch)
+                )
+                read |= zip(numbers, tokens, strict=True)
+        if self.model.default_prompt_name:  # States are those without the prompt.
+            vectors = self.vectors(texts)
+        return vectors, [read[number] for number in range(len(texts))]
 
-    def _states_of_batch(self, texts: list[str]) -> Iterator[tuple[Floats, Ints]]:
+    def _read_batch(self, texts: list[str]) -> tuple[Any, list[Tokens]]:
         tokenizer: Any = self.model.tokenizer
         longest = self.model.max_seq_length
         tokens = tokenizer(
@@ -93,9 +99,13 @@ class TransformerEncoder(PretrainedEncoder):
             return_tensors="pt", return_offsets_mapping=True,
         )  # fmt: skip
         offsets = tokens.pop("offset_mapping").numpy()
-        features = {name: each.to(self.model.device) for name, each in tokens.items()}
-        states = self.model[0](features)["token_embeddings"].cpu().double().numpy()
-        yield from zip(states, offsets, strict=True)
+        features = {name: tensor.to(self.model.device) for name, tensor in tokens.items()}
+        features = self.model[0](features)
+        states = features["token_embeddings"].cpu().double().numpy()
+        for module in list(self.model)[1:]:
+            features = module(features)
+        vectors = features["sentence_embedding"].cpu().float().numpy()
+        return vectors[:, : self.dimensions], list(zip(states, offsets, strict=True))
 
 
 def open_sentence_transformer(
@@ -117,7 +127,6 @@ def open_sentence_transformer(
     if pooling is not None and has_modules:
         problem = f"has a pooling already, and encoder.pooling is {pooling}. Leave it out"
         raise InputError(f"{place.model}: {problem}")
-    probe(place, EncoderSettings(pooling=pooling))
 
     def load() -> "SentenceTransformer":
         import torch
@@ -126,12 +135,14 @@ def open_sentence_transformer(
         torch.manual_seed(0)  # A head that sentences do not use may lack weights.
         options = {"dtype": torch.float32, "use_safetensors": True}
         model = SentenceTransformer(
-            str(place.folder), model_kwargs=options, local_files_only=True, device=str(device())
+            str(place.folder), model_kwargs=options, local_files_only=True, device="cpu"
         )
         _check_whole(model, place)
         return model if pooling in (None, "mean") else _repooled(model, pooling)
 
-    return quietly(place.model, "a sentence encoder, such as roberta-base", load)
+    with bounded(place.memory):
+        model = quietly(place.model, "a sentence encoder, such as roberta-base", load)
+    return model.to(device())
 
 
 def device() -> "torch.device":

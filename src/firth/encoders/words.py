@@ -29,7 +29,6 @@ from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus, few_neighbors
 from firth.corpus.numbered import WordSentences, read_sentences
-from firth.encoders.encoder import WordStates
 from firth.run.console import Progress, note
 from firth.run.errors import InputError, TooLittleTextError
 from firth.run.files import read_arrays, read_json, write_arrays, write_json
@@ -165,8 +164,6 @@ def _part(stem: str) -> float:
 
 class BagEncoder:
     """Encodes a text as the sum of the learned vectors of its distinct stems."""
-
-    word_states: WordStates | None = None
 
     def __init__(self, space: WordSpace) -> None:
         self.space, self.dimensions = space, space.dimensions

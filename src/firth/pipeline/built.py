@@ -28,7 +28,6 @@ from firth.run.outputs import CARD, copy_folder, write_folder
 from firth.run.results import TOP, Result
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
-from firth.scorer.blend import ENCODED_QUESTIONS
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
 from firth.search.index import index_encoder, open_index_encoder
@@ -43,7 +42,8 @@ _ASKED = {
     QuestionType.TITLE.value: "which text has a title",
     QuestionType.DOCUMENT.value: "which sentence is from the same document",
 }
-_SEEN = 2_000
+_SEEN, _ENCODED_QUESTIONS = 2_000, 500
+"""Sentences among which examples are looked for; questions of a type that an encoder answers."""
 _OPENS = """\
 from firth.encoders.kinds import open_encoder
 
@@ -139,7 +139,7 @@ def compare_with_baseline(run: Run, encoder: UnitEncoder | None = None) -> Compa
     }
     asked = open_questions(run)
     if encoder_of_run(run):  # It takes a thousand times as long for each.
-        asked = first_questions(asked, ENCODED_QUESTIONS)
+        asked = first_questions(asked, _ENCODED_QUESTIONS)
     with suppress(InputError), silenced():
         return compare_models(scorers, run, asked)
     return None

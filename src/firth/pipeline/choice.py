@@ -12,6 +12,7 @@ from contextlib import suppress
 from firth.corpus.corpus import Corpus
 from firth.encoders.kinds import find_encoder
 from firth.encoders.packaged import AUTOMATIC, BROUGHT_ALONE, MINUTES, is_brought
+from firth.encoders.pretrained import encoder_of
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import Decision, answer, answer_by_vectors, decide, texts_of
 from firth.evaluation.questions import first_questions, open_questions
@@ -28,16 +29,22 @@ ASKED = 100
 SECONDS = 30
 """Seconds in which lists are encoded, where nobody named an encoder for them."""
 _FEWEST = 2
-"""Sentences of usual length by which an encoder can be normalized."""
+"""Sentences of usual length by which an encoder can be centered."""
 
 
 def with_chosen_encoder(run: Run) -> Run:
     """Return a run whose settings name an encoder, or `none`, in place of `auto`.
 
-    Its words and questions are built. A note says what was chosen, and why.
+    Its words and questions are built. A note says what was chosen, and why. The name of a model of
+    the hub gets its revision.
     """
-    if run.settings.encoder.model != AUTO:
+    name = run.settings.encoder.model
+    if name == TEXT_ALONE:
         return run
+    if name != AUTO:
+        full = encoder_of(run, name).name
+        is_pinned = full.startswith(f"{name}@")
+        return run.changed({"encoder": {"model": full}}) if is_pinned else run
     name, why = _chosen(run)
     note(f"encoder: {why}")
     return run.changed({"encoder": {"model": name}})
@@ -48,14 +55,14 @@ def _chosen(run: Run) -> tuple[str, str]:
     corpus, refused = Corpus.open(run), ""
     language, sentences = corpus.language, len(Corpus.open(run, "all"))
     languages = language.split(SEVERAL)
-    if (named := os.environ.get(VARIABLE) or AUTO) != AUTO:
-        return named, f"{named}, by the variable {VARIABLE}"
+    if (name := os.environ.get(VARIABLE) or AUTO) != AUTO:
+        return name, f"{name}, by the variable {VARIABLE}"
     if len(corpus.usual_sentences()) < _FEWEST:
         return TEXT_ALONE, "text alone: fewer than two sentences of usual length"
-    for name, known in AUTOMATIC.items():
-        if not known.languages.issuperset(languages) or not is_installed(name):
+    for name, automatic in AUTOMATIC.items():
+        if not automatic.languages.issuperset(languages) or not is_installed(name):
             continue
-        minutes = sentences / known.texts_per_second / 60
+        minutes = sentences / automatic.texts_per_second / 60
         if minutes > MINUTES:
             refused += f" {name} would take about {minutes:,.0f} minutes (--encoder {name})."
             continue
@@ -65,10 +72,10 @@ def _chosen(run: Run) -> tuple[str, str]:
             refused += f" {name} cannot be opened: {first_line(error)}."
             continue
         verb, _, reason = decision.reason.partition(": ")
-        said = f"{name} reads {language}. On held-out text, against n-grams of stems: {reason}."
+        reads = f"{name} reads {language}. On held-out text, against n-grams of stems: {reason}."
         if decision.accepted:
-            return name, f"{said}{refused} Text alone: --encoder {TEXT_ALONE}"
-        refused += f" {name} is {verb}: {said}"
+            return name, f"{reads}{refused} Text alone: --encoder {TEXT_ALONE}"
+        refused += f" {name} is {verb}: {reads}"
     if refused:
         return TEXT_ALONE, f"text alone.{refused}"
     why = f"text alone: no installed encoder is known to read {language}"

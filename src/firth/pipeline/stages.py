@@ -62,6 +62,10 @@ STAGES: Mapping[Stage, Callable[[Run, Executor], Outcome | None]] = {
 """The stages of a run in the order in which they are built, and what builds each."""
 
 
+_OF_TEXT = (WORDS, QUESTIONS)
+"""Stages that come before the choice of an encoder, which asks them."""
+
+
 def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None = None) -> Built:
     """Read documents and build every stage that is missing or out of date.
 
@@ -81,19 +85,25 @@ def bring_up_to_date(run: Run, documents: Any = None, executor: Executor | None 
         else:
             corpus = corpus_build.build_corpus(run, documents, executor)
             note(f"documents: read in {perf_counter() - start:.1f} s")
-        built = {}
-        for stage, build_stage in STAGES.items():
-            if stage is PRETRAINED:
-                run = with_chosen_encoder(run)
-            began = perf_counter()
-            outcome = build_stage(run, executor)
-            if outcome is None:
-                continue
-            built[stage.name] = not outcome.reused
-            if not outcome.reused:
-                note(f"{stage.name}: built in {perf_counter() - began:.1f} s")
+        built = _built(run, executor, _OF_TEXT)
+        run = with_chosen_encoder(run)
+        built |= _built(run, executor, [stage for stage in STAGES if stage not in _OF_TEXT])
         build_added(run, executor)
     return Built(run=run, corpus=corpus, stages=built, seconds=perf_counter() - start)
+
+
+def _built(run: Run, executor: Executor, stages: Iterable[Stage]) -> dict[str, bool]:
+    """Bring some stages up to date; return name → whether it was built now."""
+    built = {}
+    for stage in stages:
+        began = perf_counter()
+        outcome = STAGES[stage](run, executor)
+        if outcome is None:
+            continue
+        built[stage.name] = not outcome.reused
+        if not outcome.reused:
+            note(f"{stage.name}: built in {perf_counter() - began:.1f} s")
+    return built
 
 
 def check_settings(run: Run) -> None:

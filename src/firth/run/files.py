@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -332,6 +333,16 @@ def fingerprint_file(path: Path) -> str:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def fingerprint_once(path: Path) -> str:
+    """Return `fingerprint_file(path)`; a file that stays is read once in a process."""
+    return _fingerprint_of(path, stamp_of(path))
+
+
+@lru_cache(maxsize=1_024)
+def _fingerprint_of(path: Path, _: tuple[int, ...]) -> str:
+    return fingerprint_file(path)
 
 
 def fingerprint_value(value: object) -> str:

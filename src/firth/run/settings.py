@@ -104,10 +104,6 @@ class EncoderSettings(Section):
     `none`."""
     pooling: Literal["mean", "cls", "first-last"] | None = None
     """How token vectors become a sentence vector, for a model that does not say."""
-    normalize: Literal["none", "center", "standardize"] | None = None
-    """What is done to each dimension. By default label-free comparison chooses."""
-    normalization_sentences: Annotated[int, Field(ge=2)] = 1_000
-    """Sentences of the corpus that give each dimension's mean and deviation."""
     max_tokens: Count = 256
     """Tokens of a sentence that are read."""
 
@@ -128,8 +124,7 @@ class ScorerSettings(Section):
 
     weights: dict[str, NonNegative] = {}
     """Weights of components: `sentences` (the cosine of sentence vectors, by default 1), `words`
-    (the alignment of words, by default 0.15 with an encoder of sentences, else 0.5), and those that
-    packages add, by default 0."""
+    (the alignment of words, by default 0.5), and those that packages add, by default 0."""
     spelling_weight: NonNegative | None = None
     """Length of a word's character n-gram vector, where its learned vector has length 1. By default
     0.8."""

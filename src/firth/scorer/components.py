@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
@@ -72,6 +71,35 @@ class ExplainsProducts(Protocol):
         """Yield the product ones[i] · twos[i] of each pair i with the topics and contexts in it."""
 
 
+class TextReader:
+    """Reads texts once for all components of a score: what it read last is kept.
+
+    The function gives vectors of n texts, (n, d), and directions of each text's distinct stems.
+    """
+
+    def __init__(self, read: Callable[[Sequence[str]], tuple[Singles, list[Floats]]]) -> None:
+        self._read = read
+        self._last: dict[str, tuple[Singles, Floats]] = {}
+
+    def vectors(self, texts: Sequence[str]) -> Singles:
+        """Return the vectors of texts, (n, d)."""
+        read = self._of(texts)
+        return np.array([read[text][0] for text in texts], np.float32)
+
+    def states(self, texts: Sequence[str]) -> list[Floats]:
+        """Return the directions of the stems of each text."""
+        read = self._of(texts)
+        return [read[text][1] for text in texts]
+
+    def _of(self, texts: Sequence[str]) -> dict[str, tuple[Singles, Floats]]:
+        last = self._last
+        if not all(text in last for text in texts):
+            distinct = list(dict.fromkeys(texts))
+            vectors, states = self._read(distinct)
+            self._last = last = dict(zip(distinct, zip(vectors, states, strict=True), strict=True))
+        return last
+
+
 class EncodedSentences:
     """The cosine of sentence vectors, which a function encodes.
 
@@ -82,17 +110,6 @@ class EncodedSentences:
         self, encode: Encode, open_topics: Callable[[], ExplainsProducts] | None = None
     ) -> None:
         self._encode, self._open_topics = encode, open_topics
-
-    def remembering(self, texts: Sequence[str]) -> "EncodedSentences":
-        """Return the same component, which keeps the vectors of some distinct texts."""
-        vectors = np.asarray(self._encode(texts))
-        numbers = {text: number for number, text in enumerate(texts)}
-
-        def encode(asked: Sequence[str]) -> npt.NDArray[np.floating]:
-            known = all(text in numbers for text in asked)
-            return vectors[[numbers[text] for text in asked]] if known else self._encode(asked)
-
-        return EncodedSentences(encode, self._open_topics)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return cosines, (n,). Each distinct text is encoded once."""
@@ -181,18 +198,20 @@ class AlignedWords:
     """The alignment of words: the mean of each word's best match in the other text.
 
     Two words with one stem match to a degree of 1. Others match as far as their spelling agrees, or
-    by the positive cosine of their learned vectors to the power 1.5, whichever is larger. Where an
-    encoder has a state for each word of a sentence, the cosine of these states is taken instead.
-    Every word of both texts weighs its idf to the power 1.5. (Greedy alignment with idf weights:
-    Mihalcea et al. 2006; with states: Zhang et al. 2020.)
+    by the positive cosine of their learned vectors to the power 1.5, whichever is larger. An
+    encoder has directions of words of its own (`WordDirections`). Then their cosine counts, above a
+    floor, the cosine of unrelated words. Every word of both texts weighs its idf to the power 1.5.
+    (Greedy alignment with idf weights: Mihalcea et al. 2006; with states: Zhang et al. 2020.)
     """
 
-    def __init__(self, space: WordSpace, states: WordStates | None = None) -> None:
-        self._space, self._states = space, states
+    def __init__(
+        self, space: WordSpace, states: WordStates | None = None, floor: float = 0.0
+    ) -> None:
+        self._space, self._states, self._floor = space, states, floor
 
     def weighing(self, space: WordSpace) -> "AlignedWords":
         """Return the same component with the rarities of another space."""
-        return AlignedWords(space, self._states)
+        return AlignedWords(space, self._states, self._floor)
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return mean matches, (n,), in [0, 1]; 0 where a text has no word."""
@@ -218,6 +237,8 @@ class AlignedWords:
             cosines = np.maximum(known @ known.T, 0.0) ** np.float32(COSINE_POWER)
             matches = np.maximum(cosines, spelled)
         elif n:
+            from scipy import sparse
+
             states = np.concatenate(self._states(texts)).astype(np.float32)
             columns = len(table.numbers)
             cells = held.data, np.arange(columns), held.indptr
@@ -232,7 +253,8 @@ class AlignedWords:
             if states is None:
                 rows = matches[numbers]
             else:
-                rows = np.maximum(states[first:last] @ states.T, spelled[numbers][:, table.numbers])
+                cosines = (states[first:last] @ states.T - self._floor) / (1 - self._floor)
+                rows = np.maximum(cosines, spelled[numbers][:, table.numbers])
             best = np.maximum.reduceat(rows, table.bounds[chosen] - first)
             added[:, chosen] = held @ best.T
         alone = np.asarray(held.sum(axis=1)).ravel()
@@ -264,7 +286,9 @@ class AlignedWords:
         blocks = table.cells(left, right)
         if self._states is not None:
             states = self._states(texts)
-            return table, _matches(blocks, lambda some: [states[text] for text in some], 1.0)
+            return table, _matches(
+                blocks, lambda numbers: [states[text] for text in numbers], 1.0, self._floor
+            )
         learned = self._space.directions(table.stems)
 
         def known(some: Ints) -> list[Floats]:
@@ -289,13 +313,17 @@ def _products(
 
 
 def _matches(
-    blocks: Iterator[Cells], known: Callable[[Ints], list[Floats]], power: float
+    blocks: Iterator[Cells],
+    directions: Callable[[Ints], list[Floats]],
+    power: float,
+    floor: float = 0.0,
 ) -> Iterator[tuple[Cells, Floats]]:
-    """Yield how far stems match: by cosine to a power, or by spelling where that is more."""
+    """Yield how far stems match: by cosine above a floor, to a power, or by spelling if more."""
     for cells in blocks:
-        sides = zip(known(cells.one), known(cells.two), strict=True)
+        sides = zip(directions(cells.one), directions(cells.two), strict=True)
         cosines = np.concatenate([np.zeros(0), *((one @ two.T).ravel() for one, two in sides)])
-        yield cells, np.maximum(np.maximum(cosines, 0.0) ** power, cells.alike)
+        above = np.maximum((cosines - floor) / (1 - floor), 0.0)
+        yield cells, np.maximum(above**power, cells.alike)
 
 
 def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> Floats:

@@ -12,6 +12,7 @@ be read, and so can sums over topics: groups by k-means, named by class-based tf
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,24 +20,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.kinds import Cost
-from firth.encoders.pretrained import PRETRAINED, encoder_of
+from firth.encoders.pretrained import PRETRAINED, encoder_of, open_run_encoder
 from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import map_arrays, read_json, write_arrays, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed, pretrained_name
 from firth.run.stage import Outcome, Stage
-from firth.scorer.blend import BLEND, open_blended_encoder
 from firth.scorer.parts import ContextShare, TopicShare
 from firth.text.marks import names_in, negations_of, numerals_of
 from firth.text.stems import Idf, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
 from firth.text.words import SEVERAL, is_letter, normal_form, stemmer_for, stemmer_of, stems, words
 
-CONTEXTS = Stage("contexts", version=3)
+CONTEXTS = Stage("contexts", version=4)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
 """Contexts by default; an encoder that is no table takes a thousand times as long for each."""
 _VECTORS, _SENTENCES, _TOPICS = "vectors.safetensors", "sentences.jsonl", "topics.json"
@@ -157,10 +158,15 @@ def _decorrelation(vectors: Singles) -> Floats:
     Directions in which no context differs (fewer contexts than dimensions) are left out. The fits
     then sum to the part of the cosine that contexts can see.
     """
-    rows = vectors.astype(np.float64)
-    values, directions = np.linalg.eigh(rows.T @ rows / len(rows))
-    seen = values > _FLOOR * values.max()
-    turn: Floats = (directions[:, seen] / np.sqrt(values[seen])) @ directions[:, seen].T
+    rows = vectors.astype(np.float64) / math.sqrt(len(vectors))
+    with threadpool_limits(1, "blas"):
+        if len(rows) < rows.shape[1]:
+            _, lengths, directions = np.linalg.svd(rows, full_matrices=False)
+            values, directions = lengths**2, directions.T
+        else:
+            values, directions = np.linalg.eigh(rows.T @ rows)
+        seen = values > _FLOOR * values.max()
+        turn: Floats = (directions[:, seen] / np.sqrt(values[seen])) @ directions[:, seen].T
     return turn
 
 
@@ -170,15 +176,15 @@ def build_contexts(run: Run) -> Outcome:
     return run.build(
         CONTEXTS,
         _fill,
-        reads=[WORDS, *([PRETRAINED, BLEND] if named else [])],
-        settings=["encoder", "scorer.contexts", "scorer.topics", "seed"],
+        reads=[WORDS, *([PRETRAINED] if named else [])],
+        settings=["encoder.model", "scorer.contexts", "scorer.topics", "seed"],
         inputs={"corpus": Corpus.open(run).digest},
     )
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     settings, seed = run.settings.scorer, run.settings.seed
-    corpus, encoder = Corpus.open(run), open_blended_encoder(run)
+    corpus, encoder = Corpus.open(run), open_run_encoder(run)
     usual = corpus.usual_sentences()
     if not len(usual):
         raise InputError(

@@ -13,27 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.encoders.pretrained import PRETRAINED
+from firth.encoders.pretrained import PRETRAINED, RunEncoder
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Stage
-from firth.scorer.blend import (
-    ALIGNED,
-    BLEND,
-    SENTENCES,
-    SUMMED,
-    Blend,
-    open_blended_encoder,
-    weights_among,
-)
+from firth.scorer.blend import ALIGNED, BLEND, SENTENCES, SUMMED, Blend, weights_among
 from firth.scorer.components import (
     AlignedWords,
     Component,
     EncodedSentences,
     HasMatrix,
     SummedWords,
+    TextReader,
     WeighsWords,
 )
 from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
@@ -41,12 +34,14 @@ from firth.scorer.explanation import Explanation
 from firth.scorer.matches import WordReader
 from firth.scorer.parts import TOPICS, Part, parts_of
 from firth.scorer.parts import WORDS as WORDS_PART
-from firth.text.types import Floats, TextPair, numbered
+from firth.text.types import Floats, TextPair
 from firth.text.words import UNKNOWN, checked, language_among
 
 COMPONENTS = "firth.components"
 """Entry-point group: name of a component → a function from a run to it. The function may have an
 attribute `reads`, the stages that decide the similarities."""
+_PAIRS = 2_048
+"""Pairs whose texts are read together."""
 _BEYOND = 1e-6
 """Similarities may be beyond -1 and 1 by so much, a rounding error."""
 
@@ -115,17 +110,18 @@ class Scorer:
             return TopicFits(contexts())
 
         sentences: Component = SummedWords(space, blend.spelling_weight, topics)
-        summed, states = None, None
+        summed, states, floor = None, None, 0.0
+        is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
         if pretrained_name(run.settings.encoder.model) is not None:
-            encoder = open_blended_encoder(run)
-            sentences, states = EncodedSentences(encoder.encode, topics), encoder.word_states
-        components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states)}
+            encoder = RunEncoder.open(run)
+            reader = TextReader(encoder.read)
+            sentences, states = EncodedSentences(reader.vectors, topics), reader.states
+            floor = encoder.words.floor
+            if not encoder.has_states and not is_set:  # Weights that are set stay.
+                summed = SummedWords(space, blend.spelling_weight)
+        components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states, floor)}
         for name, open_component in _added(run, blend.weights).items():
             components[name] = open_component(run)
-        # States of words are those of the encoder, and weights that are set stay.
-        is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
-        if isinstance(sentences, EncodedSentences) and states is None and not is_set:
-            summed = SummedWords(space, blend.spelling_weight)  # its topics are not the encoder's
         scorer = cls(components, blend.weights, space, contexts, summed=summed)
         scorer._opened_from = (run, blend)
         return scorer
@@ -145,14 +141,11 @@ class Scorer:
             name: component.weighing(space) if isinstance(component, WeighsWords) else component
             for name, component in self.components.items()
         }
-        encoded = components[SENTENCES]
         weights: Mapping[str, float] = self.weights
         if self._summed is not None:
-            if isinstance(encoded, EncodedSentences):
-                components[SENTENCES] = encoded.remembering(numbered(distinct)[0])
             components[SUMMED] = self._summed.weighing(space)
-            every = Scorer(components, {**weights, SUMMED: 1.0}, space, self._open_contexts)
-            weights = weights_among(weights, every.component_similarities(distinct))
+            summing = Scorer(components, {**weights, SUMMED: 1.0}, space, self._open_contexts)
+            weights = weights_among(weights, summing.component_similarities(distinct))
         return Scorer(components, weights, space, self._open_contexts)
 
     @staticmethod
@@ -161,7 +154,7 @@ class Scorer:
         named = pretrained_name(run.settings.encoder.model)
         built_in = (WORDS, BLEND, *([PRETRAINED] if named else []))
         added = _added(run, run.settings.scorer.weights).values()
-        return (*built_in, *(stage for one in added for stage in getattr(one, "reads", ())))
+        return (*built_in, *(stage for opener in added for stage in getattr(opener, "reads", ())))
 
     @staticmethod
     def settings() -> tuple[str, ...]:
@@ -194,15 +187,22 @@ class Scorer:
         """
         # Sorted, so that swapping the texts of a pair changes no bit.
         ordered = [pair if pair[0] <= pair[1] else (pair[1], pair[0]) for pair in checked(pairs)]
-        found = {name: self.components[name].similarities(ordered) for name in self.weights}
-        for name, values in found.items():
+        blocks = [ordered[n : n + _PAIRS] for n in range(0, max(1, len(ordered)), _PAIRS)]
+        by_block = [
+            {name: self.components[name].similarities(block) for name in self.weights}
+            for block in blocks
+        ]
+        similarities = {
+            name: np.concatenate([block[name] for block in by_block]) for name in self.weights
+        }
+        for name, values in similarities.items():
             largest = np.abs(values).max(initial=0.0)
             if values.shape != (len(pairs),) or not largest <= 1 + _BEYOND:  # NaN is not, either.
                 raise InputError(
                     f"the component {name} gave similarities of shape {values.shape}, up to "
                     f"{largest:g}; expected {len(pairs)}, from -1 to 1"
                 )
-        return found
+        return similarities
 
     def similarity_matrix(self, texts: Sequence[str]) -> Floats:
         """Return the scores of n texts with each other, (n, n), up to rounding."""
