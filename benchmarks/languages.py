@@ -196,7 +196,7 @@ def over(given: argparse.Namespace) -> None:
         copy = given.runs / f"{code}-{short}"
         if not copy.is_dir():
             shutil.copytree(given.runs / code, copy)
-        raw = {"model": model, "normalize": "none", "normalization_sentences": 100}
+        raw = {"model": model}
         varied = Run.open(copy).changed({"encoder": raw})
         for stage in (build_words, build_questions, build_pretrained, build_blend):
             stage(varied)

@@ -44,11 +44,13 @@ WEAK = ("dice", "wordllama, 24 dimensions")
 
 def systems_of(run: Run) -> dict[str, PairScorer]:
     """Return the systems: baselines, the scorer and variants, and a static encoder."""
+    from wordllama import WordLlama
+
     space = WordSpace.load(run.folder(WORDS))
-    static = open_encoder("wordllama")
+    static = open_encoder(WordLlama.load())
     sentences, aligned = EncodedSentences(static.encode), AlignedWords(space)
     parts: dict[str, Component] = {"sentences": sentences, "words": aligned}
-    over = Scorer(parts, {"sentences": 1.0, "words": 0.15}, space, no_contexts)
+    over = Scorer(parts, {"sentences": 1.0, "words": 0.5}, space, no_contexts)
     return {
         **{name: open_baseline(name, run) for name in ("dice", "tfidf", "ngrams")},
         "scorer": Scorer.open(run, Blend()),

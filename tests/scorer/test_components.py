@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from firth.encoders.words import BagEncoder, WordSpace
-from firth.scorer import components as module
 from firth.scorer import stem_table
-from firth.scorer.components import (
-    AlignedWords,
-    Component,
-    EncodedSentences,
-    HasMatrix,
-    SummedWords,
-)
+from firth.scorer.components import AlignedWords, Component, EncodedSentences, SummedWords
 from firth.scorer.stem_table import StemTable
 from firth.text.types import Floats, TextPair, unit
 
@@ -91,23 +84,6 @@ def test_similarities_are_finite_and_in_range(components: dict[str, Component], 
     np.testing.assert_allclose(scores, turned, atol=1e-6)
     assert components[name].similarities([]).shape == (0,)
     assert list(components[name].evidence([])) == []
-
-
-@given(texts=TEXTS)
-@CHECKED
-def test_a_matrix_has_the_similarities_of_all_pairs(
-    components: dict[str, Component], texts: list[str]
-) -> None:
-    """For empty, equal and unknown texts too, and however few matches are held at a time."""
-    pairs = [(one, two) for one in texts for two in texts]
-    for name, component in components.items():
-        expected = component.similarities(pairs).reshape(len(texts), len(texts))
-        for cells in (1, 1 << 22):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(module, "_CELLS", cells)
-                assert isinstance(component, HasMatrix)
-                found = component.matrix(texts)
-            assert found == pytest.approx(expected, abs=2e-6), name
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 2.0, None])

@@ -160,16 +160,6 @@ def test_few_pairs_do_not_weigh_an_encoder() -> None:
     assert same["words"] == same["sums"] == pytest.approx(0.0)
 
 
-@given(texts=st.lists(TEXT, max_size=6))
-@settings(max_examples=40)
-def test_a_matrix_has_the_scores_of_all_pairs(scorer: Scorer, texts: list[str]) -> None:
-    """Numbers and equal texts included."""
-    pairs = [(one, two) for one in texts for two in texts]
-    shape = len(texts), len(texts)
-    expected = scorer.similarities(pairs).reshape(shape)
-    assert scorer.similarity_matrix(texts) == pytest.approx(expected, abs=2e-6)
-
-
 def test_what_is_no_pair_of_texts_is_refused(scorer: Scorer) -> None:
     """A string is no list of pairs, and its letters are no texts."""
     for wrong in ("ab cd", [(A,)], [(A, B, A)], [(A, None)], [A]):
@@ -320,7 +310,6 @@ def test_a_component_of_others_is_named_and_counts(scorer: Scorer) -> None:
     assert found.parts["lengths"].contribution == pytest.approx(0.25 * len(B) / len(A))
     assert EQUAL not in found.parts
     assert [row.label for row in found.rows if row.part == "lengths"] == ["lengths"]
-    assert added.similarity_matrix([A, B, A])[0].tolist() == pytest.approx([1.0, expected, 1.0])
     assert "0.25 lengths" in added.name
 
 

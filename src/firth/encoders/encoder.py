@@ -252,7 +252,9 @@ class WordDirections:
         self.encoder, self._stemmer, self.mean, self.floor = encoder, stemmer, mean, floor
 
     @classmethod
-    def fit(cls, encoder: PretrainedEncoder, stemmer: str, texts: Sequence[str]) -> "WordDirections":
+    def fit(
+        cls, encoder: PretrainedEncoder, stemmer: str, texts: Sequence[str]
+    ) -> "WordDirections":
         """Center by the words of some sentences; the mean is zero where these have no word."""
         if encoder.word_states is not None:
             return cls(encoder, stemmer, np.zeros(1))

@@ -7,14 +7,11 @@ that no text is sent twice, though a process was killed.
 
 import json
 import os
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from hashlib import blake2b
 from http.client import HTTPException
-from threading import Lock
 from time import sleep, time
 from typing import Any
 from urllib.error import HTTPError
@@ -24,6 +21,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder
+from firth.encoders.kept import KeptVectors, key_of
 from firth.encoders.kinds import EncoderKind
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
@@ -42,24 +40,23 @@ _MOST_BYTES = 64 << 20
 _NO_VECTORS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What is raised where an answer is not as expected: also for numbers that are too large, and for
 lists in lists without end."""
-_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
-_READ = "SELECT vector FROM vectors WHERE key = ?"
-_WRITE = "INSERT OR REPLACE INTO vectors VALUES (?, ?)"
 _EXAMPLE = "http://localhost:11434/v1#nomic-embed-text"
 
 
 class EndpointEncoder(PretrainedEncoder):
     """Encodes texts by a model behind an address; a text without characters gets zeros."""
 
+    fast = True  # Its vectors are kept where they outlive the process.
+
     def __init__(self, name: str) -> None:
         self._id, (self._address, self.name) = name, _parts(name)
-        self._cache, self._has_answered = _Cache(), False
+        self._cache, self._has_answered = KeptVectors(cache_folder() / "endpoints.db"), False
         self.dimensions = 0
         self.dimensions = self.raw(["a"]).shape[1]
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, dimensions)."""
-        keys = {text: self._key(text) for text in texts if text.strip()}
+        keys = {text: key_of(self._id, text) for text in texts if text.strip()}
         known = self._cache.read(keys)
         with Progress(len(keys), f"Encoding with {self.name}") as bar:
             bar.advance(len(known))
@@ -72,10 +69,6 @@ class EndpointEncoder(PretrainedEncoder):
         nothing = np.zeros(width, np.float32)
         vectors = [known.get(text, nothing) for text in texts]
         return np.array(vectors, np.float32).reshape(len(texts), width)
-
-    def _key(self, text: str) -> bytes:
-        named = f"{self._id}\0{text}".encode("utf-8", "surrogatepass")
-        return blake2b(named, digest_size=20).digest()
 
     def _asked(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[str], Singles]]:
         """Yield texts and the vectors that the model gives them, batch by batch."""
@@ -183,43 +176,6 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 _OPENER = build_opener(_NoRedirect)
-
-
-# --- Cache -------------------------------------------------------------------------------------
-
-
-class _Cache:
-    """Vectors by the fingerprint of address, model and text, in a database of the user."""
-
-    def __init__(self) -> None:
-        path = cache_folder() / "endpoints.db"
-        self._lock = Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._store = sqlite3.connect(path, timeout=_TIMEOUT, check_same_thread=False)
-            self._store.execute("PRAGMA journal_mode = WAL")
-            self._store.execute("PRAGMA synchronous = NORMAL")
-            with self._store:
-                self._store.execute(_TABLE)
-        except (OSError, sqlite3.Error) as error:
-            raise InputError(
-                f"{path}: the vectors of services cannot be kept here ({error}). Remove the file, "
-                "or name another folder: FIRTH_CACHE"
-            ) from error
-
-    def read(self, keys: Mapping[str, bytes]) -> dict[str, Singles]:
-        """Return the vectors that are known, by text."""
-        with self._lock:
-            found = {
-                text: self._store.execute(_READ, [key]).fetchone() for text, key in keys.items()
-            }
-        return {text: np.frombuffer(row[0], np.float32) for text, row in found.items() if row}
-
-    def write(self, vectors: Mapping[bytes, Singles]) -> None:
-        """Keep vectors; when this returns, no kill of the process loses them."""
-        rows = [(key, vector.tobytes()) for key, vector in vectors.items()]
-        with self._lock, self._store:
-            self._store.executemany(_WRITE, rows)
 
 
 def _recognizes(name: str) -> bool:

@@ -32,26 +32,16 @@ RARITY_POWER = 1.5
 """A word weighs its idf to this power in the alignment."""
 COSINE_POWER = 1.5
 """A cosine of learned vectors counts to this power, because many words are slightly similar."""
-_CELLS = 1 << 22
-"""Matches of stems that a similarity matrix holds at a time."""
 
 
 class Component(Protocol):
-    """One of the similarities of a score. It may have `matrix` too (`HasMatrix`)."""
+    """One of the similarities of a score."""
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return symmetric similarities of n pairs, (n,), in [-1, 1]; no pair decides another's."""
 
     def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
         """Yield the parts that the similarity of each pair is the sum of."""
-
-
-@runtime_checkable
-class HasMatrix(Protocol):
-    """A component that compares many texts with each other faster than pair by pair."""
-
-    def matrix(self, texts: Sequence[str]) -> Floats:
-        """Return the similarities of n texts with each other, (n, n)."""
 
 
 @runtime_checkable
@@ -115,11 +105,6 @@ class EncodedSentences:
         """Return cosines, (n,). Each distinct text is encoded once."""
         return CosineScorer("sentences", self._encode).similarities(pairs)
 
-    def matrix(self, texts: Sequence[str]) -> Floats:
-        """Return the cosines of n texts with each other, (n, n)."""
-        vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
-        return np.clip(vectors @ vectors.T, -1.0, 1.0)
-
     def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
         """Yield one part for each pair: topics explain the whole cosine."""
         texts, left, right = numbered(pairs)
@@ -161,16 +146,6 @@ class SummedWords:
         )
         lengths = np.sqrt(alone[left] * alone[right])
         cosines: Floats = both / np.where(lengths > 0, lengths, 1.0)
-        return np.clip(cosines, -1.0, 1.0)
-
-    def matrix(self, texts: Sequence[str]) -> Floats:
-        """Return the cosines of n texts with each other, (n, n)."""
-        table = StemTable.read(self._space, texts)
-        learned, parts = table.learned, table.spelled @ table.grams
-        products = learned @ learned.T + self._weight**2 * (parts @ parts.T).toarray()
-        lengths = np.sqrt(np.diagonal(products))
-        lengths = np.where(lengths > 0, lengths, 1.0)
-        cosines: Floats = products / np.outer(lengths, lengths)
         return np.clip(cosines, -1.0, 1.0)
 
     def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
@@ -220,47 +195,6 @@ class AlignedWords:
         each = [_means(table, cells, matches, weights) for cells, matches in blocks]
         means: Floats = np.concatenate([np.zeros(0), *each])
         return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
-
-    def matrix(self, texts: Sequence[str]) -> Floats:
-        """Return the mean matches of n texts with each other, (n, n), in single precision.
-
-        Every two distinct stems are compared once, or with states every two words.
-        """
-        from scipy import sparse
-
-        table, n = StemTable.read(self._space, texts), len(texts)
-        held = table.weighted(table.rarities**RARITY_POWER)
-        spelled, columns = _spelling_matrix(table), len(table.stems)
-        states: Floats | None = None
-        if self._states is None:
-            known = table.space.directions(table.stems).astype(np.float32)
-            cosines = np.maximum(known @ known.T, 0.0) ** np.float32(COSINE_POWER)
-            matches = np.maximum(cosines, spelled)
-        elif n:
-            from scipy import sparse
-
-            states = np.concatenate(self._states(texts)).astype(np.float32)
-            columns = len(table.numbers)
-            cells = held.data, np.arange(columns), held.indptr
-            held = sparse.csr_matrix(cells, shape=(n, columns))
-        added = np.zeros((n, n))  # by the words of the row's text, where they match the column's
-        filled = np.flatnonzero(table.counts)
-        step = max(1, _CELLS // max(1, columns * int(table.counts.max(initial=1))))
-        for start in range(0, len(filled), step):
-            chosen = filled[start : start + step]
-            first, last = table.bounds[chosen[0]], table.bounds[chosen[-1] + 1]
-            numbers = table.numbers[first:last]
-            if states is None:
-                rows = matches[numbers]
-            else:
-                cosines = (states[first:last] @ states.T - self._floor) / (1 - self._floor)
-                rows = np.maximum(cosines, spelled[numbers][:, table.numbers])
-            best = np.maximum.reduceat(rows, table.bounds[chosen] - first)
-            added[:, chosen] = held @ best.T
-        alone = np.asarray(held.sum(axis=1)).ravel()
-        wholes = alone[:, None] + alone
-        means = (added + added.T) / np.where(wholes > 0, wholes, 1.0)
-        return np.clip(means, 0.0, 1.0)
 
     def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
         """Yield one part for each pair: what each word adds with its best match."""
@@ -343,12 +277,3 @@ def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> 
         whole += np.add.reduceat(each, starts(high))
     means[kept] = added / np.where(whole > 0, whole, 1.0)
     return means
-
-
-def _spelling_matrix(table: StemTable) -> Singles:
-    """Return the spelling cosines of all stems, (u, u)."""
-    cosines = np.zeros((len(table.stems), len(table.stems)), np.float32)
-    shared = (table.grams @ table.grams.T).tocoo()
-    places = shared.row, shared.col
-    cosines[places] = shared.data / np.sqrt(table.sizes[shared.row] * table.sizes[shared.col])
-    return cosines

@@ -24,7 +24,6 @@ from firth.scorer.components import (
     AlignedWords,
     Component,
     EncodedSentences,
-    HasMatrix,
     SummedWords,
     TextReader,
     WeighsWords,
@@ -204,15 +203,6 @@ class Scorer:
                 )
         return similarities
 
-    def similarity_matrix(self, texts: Sequence[str]) -> Floats:
-        """Return the scores of n texts with each other, (n, n), up to rounding."""
-        parts = {name: _matrix(self.components[name], texts) for name in self.weights}
-        scores = self._mean(parts, (len(texts), len(texts)))
-        number = {text: n for n, text in enumerate(dict.fromkeys(texts))}
-        numbers = np.array([number[text] for text in texts], np.int64)
-        scored: Floats = np.where(numbers[:, None] == numbers, 1.0, np.clip(scores, -1.0, 1.0))
-        return scored
-
     def explain(self, a: str, b: str) -> Explanation:
         """Return the score of two texts and where it comes from."""
         return next(self.explanations([(a, b)]))
@@ -284,17 +274,6 @@ class Scorer:
     @cached_property
     def _reader(self) -> WordReader:
         return WordReader(self._space, self._open_contexts().names)
-
-
-def _matrix(component: Component, texts: Sequence[str]) -> Floats:
-    """Return the similarities of n texts with each other, (n, n)."""
-    if isinstance(component, HasMatrix):
-        return component.matrix(texts)
-    pairs = [(a, b) for number, a in enumerate(texts) for b in texts[number:]]
-    similarities = np.zeros((len(texts), len(texts)))
-    upper = np.triu_indices(len(texts))
-    similarities[upper] = similarities.T[upper] = component.similarities(pairs)
-    return similarities
 
 
 def _added(run: Run, weights: Mapping[str, float]) -> dict[str, Callable[[Run], Component]]:
