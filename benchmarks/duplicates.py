@@ -5,14 +5,10 @@ usage: python benchmarks/duplicates.py --data-dir DIR --run RUN --encoder-run RU
 `--data-dir` has MRPC (`MRPC/pairs.tsv`: two sentences and 1 where they say the same). `--run` and
 `--encoder-run` are runs with and without a pretrained encoder. Runs of `--news` are of OneStop,
 whose articles are each there at three levels. `--cost` names runs whose duplicates are timed.
-`--match` names a corpus of which 200,000 short sentences are drawn, whose halves are matched.
 """
 
 import argparse
-import gzip
-import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +24,12 @@ from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates
 from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints
 from firth.text.words import normal_form
 from speed import cost
 
 ENCODER, SEED, DRAWN, MIN_WORDS = "all-MiniLM-L6-v2", 13, 3_000, 6
 RATES, REUSED = (0.1, 0.05, 0.01), 50_000
-MATCHED, LEAST_WORDS, MOST_WORDS = 100_000, 5, 15
-"""Texts on each side of a match, and the words of each."""
 Booleans = npt.NDArray[np.bool_]
 COMMAND = "python benchmarks/duplicates.py --data-dir DATA --run RUN --encoder-run RUN --news RUN"
 
@@ -119,33 +112,12 @@ def share(values: Booleans) -> Estimate:
     return estimate(Sample(mean_of_rows(values.astype(float)), len(values), seed))
 
 
-def match_cost(corpus: Path) -> tuple[float, float]:
-    """Return the processor time (s) and peak memory (MiB) of a match of distinct sentences."""
-    texts: dict[str, None] = {}
-    with gzip.open(corpus, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            for paragraph in split_paragraphs(json.loads(line)["text"], "en"):
-                usual = (s for s in paragraph if LEAST_WORDS <= len(s.split()) <= MOST_WORDS)
-                texts.update(dict.fromkeys(usual))
-            if len(texts) >= 2 * MATCHED:
-                break
-    order = np.random.default_rng(SEED).permutation(len(texts))[: 2 * MATCHED]
-    drawn = np.array([*texts], object)[order]
-    with TemporaryDirectory() as folder:
-        files = [Path(folder) / name for name in ("left.txt", "right.txt", "matches.csv")]
-        for file, side in zip(files, np.split(drawn, 2), strict=False):
-            file.write_text("\n".join(side) + "\n", encoding="utf-8")
-        options = ("--encoder", TEXT_ALONE, "--out", str(files[2]))
-        return cost("-m", "firth", "match", str(files[0]), str(files[1]), *options)
-
-
 def main() -> None:
     """Measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     for name in ("run", "encoder-run"):
         parser.add_argument(f"--{name}")
-    parser.add_argument("--match", type=Path)
     for name in ("news", "cost"):
         parser.add_argument(f"--{name}", nargs="*", default=[])
     given = parser.parse_args()
@@ -180,18 +152,6 @@ def main() -> None:
         inputs = [Run.open(run).settings.corpus.inputs for run in given.cost]
         data = "; ".join(", ".join(Path(each).name for each in some) for some in inputs)
         record("duplicates-cost", columns, rows, command=f"{COMMAND} --cost RUNS", data=data)
-    if given.match:
-        seconds, peak = match_cost(given.match)
-        rows = {f"match, {MATCHED:,} and {MATCHED:,} sentences": [round(seconds), round(peak)]}
-        columns = ["command", "processor time, s", "peak memory, MiB"]
-        data = f"{given.match.name}: distinct sentences of {LEAST_WORDS} to {MOST_WORDS} words"
-        record(
-            "match-cost",
-            columns,
-            rows,
-            command="python benchmarks/duplicates.py --data-dir DATA --match CORPUS",
-            data=data,
-        )
 
 
 if __name__ == "__main__":

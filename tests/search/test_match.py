@@ -169,6 +169,27 @@ def test_a_list_is_matched_with_itself() -> None:
     assert matches[300].kind is Kind.EXACT
     alike = match(["a ship", "a tree", "a ship", "a ship"])
     assert [item.right for item in alike] == [2, None, 0, 0]
+    assert alike[0].group == alike[2].group is not None
+    assert alike[1].group is None
+
+
+def test_a_text_of_a_list_may_have_many_copies() -> None:
+    """Groups are what is far from all others; a list without copies has none."""
+    copies = [(at, changed(text, 7 * at + k)) for at, text in enumerate(LEFT[:60]) for k in
+              range(at % 7)]  # fmt: skip
+    texts = [text for _, text in copies] + RIGHT[:100]
+    owners = [at for at, _ in copies] + [*range(1_000, 1_100)]
+    matches = match(texts)
+    right_ones = [owners[item.left] == owners[item.right] for item in matches.found
+                  if item.right is not None]  # fmt: skip
+    assert np.mean(right_ones) > 0.9
+    assert sum(right_ones) > 0.85 * sum(owners.count(at) > 1 for at in owners)
+    groups: dict[int | None, set[int]] = {}
+    for item in matches.found:
+        groups.setdefault(item.group, set()).add(owners[item.left])
+    assert np.mean([len(group) == 1 for group in groups.values()]) > 0.9
+    assert "groups" in matches.summary()
+    assert len(match(LEFT).found) <= 3
 
 
 def test_the_similarity_that_finds_most_is_taken() -> None:
@@ -256,11 +277,11 @@ def test_forms_of_a_result(tmp_path: Path) -> None:
     assert len((tmp_path / "m.csv").read_text().splitlines()) == 301
     with pytest.raises(InputError, match=r"m\.csv"):
         matches.save(tmp_path / "m.csv")
-    assert "are false" in repr(matches)
+    assert "to be false" in repr(matches)
     assert max(map(len, matches.text().split("\n"))) <= 80
     assert "<b>" not in matches._repr_html_()
     few = replace(matches, expected_false=0.0001)
-    assert "less than 0.1% of these are false" in few.summary()
+    assert "less than 0.1% of these are expected to be false" in few.summary()
     none = replace(matches, items=tuple(item for item in matches if not item.is_match))
     assert "false" not in none.summary()
 

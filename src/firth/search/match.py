@@ -12,7 +12,7 @@ from firth.run.executor import Executor, Local
 from firth.run.results import Record, Results
 from firth.search.calibration import percent
 from firth.search.evidence import Reader
-from firth.search.pairing import FEWEST, Compared, Leads, leads
+from firth.search.pairing import LEVELS, Compared, Found, grouped, leads
 from firth.search.profiles import candidates, cosines, differ_in, opposed_words, tables
 from firth.text.near import Kind
 from firth.text.types import Ints, Singles
@@ -42,6 +42,7 @@ class Match(Record):
             less where it is nearer to another text.
         chance: Share of texts without a counterpart whose nearest is as far ahead, in (0, 1]; None
             where nothing is known.
+        group: In one list, the number that all texts of a group have, which are the same thing.
         kind: How near both are by their words; `related` where they differ in what matters.
         differ: What they differ in that matters: numbers, negation, names, opposites.
         shared: Words of meaning that both have.
@@ -57,6 +58,7 @@ class Match(Record):
     score: float
     lead: float
     chance: float | None
+    group: int | None
     kind: Kind
     differ: tuple[str, ...]
     shared: tuple[str, ...]
@@ -114,8 +116,10 @@ class Matches(Results[Match]):
         verb = "has" if len(self) == 1 else "have"
         summary = f"{self.matches:,} of {plural(len(self), 'text')} {verb} a match"
         if self.matches and self.false_share is not None:
-            summary += f"; about {percent(self.false_share)} of these are false"
+            summary += f"; {percent(self.false_share)} of these are expected to be false"
         relation = "several to one" if self.many_to_one else "one to one"
+        if any(item.group is not None for item in self.items):
+            relation = f"in {plural(len({item.group for item in self.found}), 'group')}"
         return f"{summary} (by {self.similarity}, {relation})"
 
     def lines(self, top: int) -> Iterator[str]:
@@ -201,38 +205,36 @@ def match_texts(
     distinct = [_Distinct.among(of_side) for of_side in keys]
     compared = _compared(sides, keys, distinct, language, executor or Local())
 
-    def count(result: Leads) -> int:
-        return int((result.leads >= result.cut(precision, rate)).sum())
-
     several = bool(many_to_one)
     if many_to_one is None and right is not None:
-        result = leads(compared[BOTH])
-        matches = result.leads >= result.cut(precision, rate)
+        mutual = leads(compared[BOTH]).found(precision, rate)
         copies, others = (np.bincount(side.of) for side in distinct)
-        copies, others = copies[matches], others[result.nearest[matches, 0]]
+        copies, others = copies[mutual.is_match], others[mutual.nearest[mutual.is_match, 0]]
         several = bool(copies.sum() > _MANY * copies[copies == others].sum() + _FEW_MORE)
-    results = {name: leads(pairs, several) for name, pairs in compared.items()}
-    counts = {name: count(result) for name, result in results.items()}
+    found = {
+        name: grouped(pairs, precision, rate)
+        if right is None
+        else leads(pairs, several).found(precision, rate)
+        for name, pairs in compared.items()
+    }
+    counts = {name: int(result.is_match.sum()) for name, result in found.items()}
     best = max(counts, key=lambda name: counts[name])
     chosen = best if counts[best] > _MORE * counts[BOTH] + _FEW_MORE else BOTH
-    result = results[chosen]
-    cut = result.cut(precision, rate)
-    equal = _equal(keys, distinct)
-    items = _items(sides, distinct, result, cut, equal, Reader(language), veto, several)
+    result = found[chosen]
+    result.is_match[_equal(keys, distinct)[0]] = True
     notes = []
-    if len(result.null) < FEWEST:
+    if result.chances is None:
         notes.append("Lists are too short for a rate: only equal texts match.")
-    elif rate is not None and rate * len(result.null) < 1:
-        notes.append(f"A rate of {rate:g} is a guess: it is that of {len(result.null):,} values.")
-    known = len(result.null) >= FEWEST
+    elif rate is not None and rate * LEVELS * len(result.leads) < 1:
+        notes.append(f"A rate of {rate:g} is a guess: it is that of {len(result.leads):,} texts.")
     return Matches(
-        items=items,
+        items=_items(sides, distinct, result, Reader(language), veto, several),
         precision=precision if rate is None else None,
         false_match_rate=rate,
         similarity=chosen,
         candidates=counts,
         many_to_one=several,
-        expected_false=float(result.expected_false(np.array([cut]))[0]) if known else None,
+        expected_false=result.expected_false,
         notes=tuple(notes),
     )
 
@@ -314,9 +316,7 @@ def _mean(a: Singles, b: Singles) -> Singles:
 def _items(
     sides: Sequence[Texts],
     distinct: Sequence[_Distinct],
-    result: Leads,
-    cut: float,
-    equal: tuple[Ints, Ints],
+    result: Found,
     reader: Reader,
     veto: bool,
     several: bool,
@@ -324,18 +324,17 @@ def _items(
     """Return a match for each text of the left list."""
     left, right = sides[0], sides[-1]
     copies = [side.copies() for side in distinct]
-    chances = result.chance(result.leads) if len(result.null) >= FEWEST else None
-    matches = result.leads >= cut
-    matches[equal[0]] = True
     items = []
     for at, number in enumerate(distinct[0].of.tolist()):
-        is_match, score = bool(matches[number]), float(np.cos(result.angles[number, 0]))
+        is_match, score = bool(result.is_match[number]), float(result.cosines[number])
+        group = int(result.groups[number])
         alike = copies[0][number]
         rank = alike.index(at)
         first, second = result.nearest[number].tolist()
         numbers = [None if j < 0 else copies[-1][j][0] for j in (first, second)]
         if len(sides) == 1 and len(alike) > 1:
             is_match, score = True, 1.0
+            group = group if group >= 0 else number
             numbers = [alike[0] if rank else alike[1], numbers[0]]
         elif first >= 0:
             # Which of some equal texts belong together is told by their order, if at all.
@@ -358,7 +357,8 @@ def _items(
                 runner_up=runner_up,
                 score=score,
                 lead=float(result.leads[number]),
-                chance=None if chances is None else float(chances[number]),
+                chance=None if result.chances is None else float(result.chances[number]),
+                group=group if group >= 0 else None,
                 kind=kind,
                 differ=why.differ if why else (),
                 shared=why.shared if why else (),

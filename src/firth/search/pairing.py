@@ -12,11 +12,16 @@ How far the best of such a text would be ahead on the other side is not known. I
 the whole gap there, too, the null is that of strangers: right where nothing has a counterpart, and
 too careful where most have one, whose second best are often siblings of it. So lists have a null
 with a small part of the gap, and the strangers' only decides whether anything matches at all.
+
+In one list a text may have many copies. There the texts join by their nearest pairs (single
+linkage), and the lead of a group is how far it is from all others, relative to its own widest step;
+of two texts that is the lead of their match. Strangers are what is left without the groups.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.text.types import Floats, Ints, Singles, places
 
@@ -33,6 +38,10 @@ _SURE = 1e-3
 _PART = 0.15
 """Part of the gap by which the best of a text without a counterpart is nearer, seen from the other
 side. Half of the lists of names chose it, with `_HARDLY` and `LEVELS`."""
+_CUTS = 0.2, 0.3, 0.5, 0.8, 1.2
+"""Leads of groups that are tried, the lowest first."""
+_LARGEST = 0.2
+"""Share of a list that one group has at most."""
 _ANY = 0.3
 """Share of the matches that strangers may explain; if no lead has less, nothing matches."""
 
@@ -65,6 +74,37 @@ class Compared:
         numbers[mine[order], rank] = others[order]
         angles[mine[order], rank] = np.arccos(np.clip(self.cosines[order].astype(float), 0, 1))
         return numbers, angles
+
+    def without(self, labels: Ints) -> "Compared":
+        """Return the pairs of texts that have not the same label, (n,); -1 is no label."""
+        left, right = (labels[side] for side in self.pairs)
+        stay = (left != right) | (left < 0)
+        return replace(
+            self, pairs=(self.pairs[0][stay], self.pairs[1][stay]), cosines=self.cosines[stay]
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What matches each left text.
+
+    Attributes:
+        nearest: Nearest and second right text of each left text, (n, 2), or -1.
+        cosines: Of the nearest, (n,).
+        leads: Of each left text, (n,).
+        chances: Share of strangers with such a lead, (n,); None where too little is known.
+        is_match: Whether the nearest matches, (n,).
+        groups: In one list, the number of each text's group, (n,), or -1.
+        expected_false: Matches that are expected to be false.
+    """
+
+    nearest: Ints
+    cosines: Floats
+    leads: Floats
+    chances: Floats | None
+    is_match: npt.NDArray[np.bool_]
+    groups: Ints
+    expected_false: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +154,19 @@ class Leads:
             if not (chance * len(self.leads) <= _ANY * matches).any():
                 return np.inf
         return float(cuts[good[0]]) if len(good) and len(self.null) >= FEWEST else np.inf
+
+    def found(self, precision: float | None, rate: float | None) -> Found:
+        """Return the matches; arguments are those of `cut`."""
+        cut, is_known = self.cut(precision, rate), len(self.null) >= FEWEST
+        return Found(
+            nearest=self.nearest,
+            cosines=np.cos(self.angles[:, 0]),
+            leads=self.leads,
+            chances=self.chance(self.leads) if is_known else None,
+            is_match=self.leads >= cut,
+            groups=np.full(len(self.leads), -1),
+            expected_false=float(self.expected_false(np.array([cut]))[0]) if is_known else None,
+        )
 
 
 def _share_from(null: Floats, leads: Floats) -> Floats:
@@ -170,3 +223,95 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
         strangers=strangers,
         without=without,
     )
+
+
+def grouped(compared: Compared, precision: float | None, rate: float | None) -> Found:
+    """Return the groups of one list whose texts are the same; arguments are those of `Leads.cut`.
+
+    The lead of a text is that of its group.
+    """
+    tree = _joined(compared)
+    alone, n = leads(compared), compared.sizes[0]
+    found = replace(alone.found(1.0, None), is_match=np.zeros(n, bool))
+    for cut in _CUTS if len(alone.null) >= FEWEST else ():
+        groups = tree.groups(cut)
+        inside = groups >= 0
+        apart = leads(compared.without(groups))
+        chance = float(apart.chance(np.array([cut]))[0])
+        allowed = rate if rate is not None else (1 - (precision or 0)) * inside.sum() / n
+        if chance > allowed or not inside.any():
+            continue
+        numbers, angles = compared.nearest(0, 2)
+        values = np.where(inside, tree.leads[groups], 0.0)
+        return Found(
+            nearest=numbers,
+            cosines=np.cos(angles[:, 0]),
+            leads=values,
+            chances=apart.chance(values),
+            is_match=inside,
+            groups=groups,
+            expected_false=n * chance,
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tree:
+    """Texts, and groups of two others each, in the order in which they join.
+
+    Attributes:
+        parents: The group that each joins in, or -1.
+        leads: Of each group; 0 for texts.
+        texts: Number of texts.
+    """
+
+    parents: Ints
+    leads: Floats
+    texts: int
+
+    def groups(self, cut: float) -> Ints:
+        """Return the number of the largest group of each text with such a lead, or -1."""
+        labels = np.where(self.leads >= cut, np.arange(len(self.leads)), -1)
+        for number in range(len(labels) - 1, -1, -1):
+            parent = self.parents[number]
+            if parent >= 0 and labels[parent] >= 0:
+                labels[number] = labels[parent]
+        groups: Ints = labels[: self.texts]
+        return groups
+
+
+def _joined(compared: Compared) -> _Tree:
+    """Return how the texts of one list join by their nearest pairs."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    n = compared.sizes[0]
+    angles = np.arccos(np.clip(compared.cosines.astype(float), 0, 1))
+    tree = minimum_spanning_tree(csr_matrix((angles, compared.pairs), shape=(n, n))).tocoo()
+    order = np.argsort(tree.data, kind="stable")
+    parents, heights, sizes = [-1] * n, [0.0] * n, [1] * n
+    roots = list(range(n))
+    """The last group of each text, followed from group to group."""
+
+    def root(number: int) -> int:
+        while parents[number] >= 0:
+            number = parents[number]
+        return number
+
+    for at in order.tolist():
+        ends = []
+        for text in (int(tree.row[at]), int(tree.col[at])):
+            roots[text] = root(roots[text])
+            ends.append(roots[text])
+        for end in ends:
+            parents[end] = len(heights)
+        roots[int(tree.row[at])] = len(heights)
+        sizes.append(sum(sizes[end] for end in ends))
+        heights.append(float(tree.data[at]))
+        parents.append(-1)
+    places, height = np.array(parents), np.array(heights)
+    gap = np.where(places >= 0, height[places] - height, 0.0)
+    lead = gap / np.maximum(height, _NEAREST)
+    lead[:n] = 0.0
+    lead[np.array(sizes) > max(2, _LARGEST * n)] = 0.0
+    return _Tree(parents=places, leads=lead, texts=n)

@@ -23,8 +23,8 @@ from firth.text.words import stemmer_for, stemmer_of, stems, words
 if TYPE_CHECKING:
     from scipy import sparse
 
-NEAREST = 10
-"""Texts of the other side with which a text is compared."""
+NEAREST, IN_ONE_LIST = 10, 30
+"""Texts of the other side with which a text is compared, and of one list, which may be copies."""
 _WORK = 2e9
 """Products of weights by which all texts of one side meet those of the other."""
 _ROWS, _PAIRS = 1_000, 100_000
@@ -128,9 +128,11 @@ def _affordable(left: "sparse.csr_matrix", right: "sparse.csr_matrix") -> Ints:
 @dataclass(frozen=True)
 class _Meeting:
     """Work for an executor: the number of a first text and a block of rows in; out come the
-    numbers of their nearest among all rows, (block, `NEAREST`), or -1."""
+    numbers of the nearest of each among all rows, (block, count), or -1. With `apart`, row i is not
+    compared with itself."""
 
     across: Rows
+    count: int
     apart: bool
 
     def open(self) -> Callable[[tuple[int, Rows]], Ints]:
@@ -139,7 +141,7 @@ class _Meeting:
     def _nearest(self, item: tuple[int, Rows]) -> Ints:
         first, block = item
         products = block @ self.across
-        nearest = np.full((block.shape[0], NEAREST), -1, np.int64)
+        nearest = np.full((block.shape[0], self.count), -1, np.int64)
         for i in range(len(nearest)):
             if not isinstance(products, np.ndarray):
                 part = slice(products.indptr[i], products.indptr[i + 1])
@@ -149,14 +151,15 @@ class _Meeting:
             if self.apart:
                 other = numbers != first + i
                 numbers, cosines = numbers[other], cosines[other]
-            if len(numbers) > NEAREST:
-                numbers = numbers[np.argpartition(-cosines, NEAREST)[:NEAREST]]
+            if len(numbers) > self.count:
+                numbers = numbers[np.argpartition(-cosines, self.count)[: self.count]]
             nearest[i, : len(numbers)] = numbers
         return nearest
 
 
 def _met(rows: Rows, others: Rows, apart: bool, executor: Executor) -> tuple[Ints, Ints]:
-    work = _Meeting(others.T.tocsr() if not isinstance(others, np.ndarray) else others.T, apart)
+    across = others.T if isinstance(others, np.ndarray) else others.T.tocsr()
+    work = _Meeting(across, IN_ONE_LIST if apart else NEAREST, apart)
     starts = range(0, rows.shape[0], _ROWS)
     blocks = ((at, rows[at : at + _ROWS]) for at in starts)
     parts = [*progress(executor.map(work, blocks), "Comparing texts", len(starts))]
