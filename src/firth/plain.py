@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from firth.search.calibration import Calibration
     from firth.search.match import Matches
 
+_STRANGERS = 20
 _RECOGNIZED = 2_000
 """Texts of lists by which their language is recognized, at most."""
 
@@ -96,6 +97,7 @@ def match(
     precision: float | None = None,
     false_match_rate: float | None = None,
     many_to_one: bool | None = None,
+    unrelated: Sequence[str] | None = None,
     veto: bool = False,
     encoder: str | Encoder | None = None,
     left_ids: Sequence[str] | None = None,
@@ -116,6 +118,8 @@ def match(
             match, in (0, 1).
         many_to_one: Whether several left texts may match one right text. By default that is so
             where it finds many more.
+        unrelated: Texts of the same kind that cannot have a counterpart, such as those of another
+            year: at least 20. They prove the rate, which is modelled otherwise.
         veto: Whether texts do not match that differ in a number, a name, a negation or the like.
         encoder: Folder, name or address, or anything with `encode`; `none` for none. By default an
             installed one that reads the language, if it encodes the lists within half a minute.
@@ -143,13 +147,26 @@ def match(
         check_rate(precision, "precision")
     else:
         check_rate(false_match_rate)
-    lists = [("left", left, left_ids), *([] if right is None else [("right", right, right_ids)])]
+    lists = [
+        (name, texts, ids)
+        for name, texts, ids in (
+            ("left", left, left_ids),
+            ("right", right, right_ids),
+            ("unrelated", unrelated, None),
+        )
+        if texts is not None
+    ]
     read = [checked_texts(texts, name) for name, texts, _ in lists]
     for (name, _, ids), texts in zip(lists, read, strict=True):
         if not texts:
             raise InputError(f"{name}: expected a list of texts, at least one")
         if ids is not None and len(ids) != len(texts):
             raise InputError(f"{name}: got {len(texts)} texts and {len(ids)} ids; expected as many")
+    if unrelated is not None and (right is None or len(read[-1]) < _STRANGERS):
+        raise InputError(
+            f"unrelated: got {len(read[-1])} texts and {len(read) - 1} lists; expected at least "
+            f"{_STRANGERS}, and two lists"
+        )
     if language == AUTO:
         every = 1 + sum(map(len, read)) // _RECOGNIZED
         language = languages_of_texts(text for texts in read for text in texts[::every])
@@ -170,6 +187,7 @@ def match(
         precision=precision,
         rate=false_match_rate,
         many_to_one=many_to_one,
+        unrelated=None if unrelated is None else sides[-1],
         veto=veto,
         language=language,
         executor=executor,

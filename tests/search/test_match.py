@@ -14,7 +14,7 @@ from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.search.calibration import Calibration, MatchNull
 from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS
-from firth.search.pairing import Compared, leads
+from firth.search.pairing import Compared, Proof, leads
 from firth.text.near import Kind
 from firth.text.types import Singles
 
@@ -334,3 +334,30 @@ def test_arguments_are_checked(
     """The message says what was expected."""
     with pytest.raises(InputError, match=message):
         firth.match(left, encoder=Words(), **options)  # type: ignore[arg-type]
+
+
+def test_known_strangers_prove_how_many_matches_are_false() -> None:
+    """The bound holds at every cut at once, in 19 of 20 draws; it is said what proves the rate."""
+    rng, missed = np.random.default_rng(5), 0
+    for _ in range(200):
+        leads_of = rng.standard_normal(150)
+        proof = Proof.of(leads_of[:50], 100, seed=int(rng.integers(1_000)))
+        unknown = np.sort(leads_of[50:])
+        bounds = [proof.at_most_false(lead) for lead in unknown]
+        missed += any(100 - at > bound for at, bound in enumerate(bounds))
+    assert missed <= 20, "0.05 of 200, and four deviations"
+    unrelated = lines(100, 7)
+    matches = match(LEFT, PAIRED, unrelated=unrelated)
+    false = sum(item.right != item.left for item in matches.found)
+    assert len(matches) == 300
+    assert matches.matches > 150
+    assert matches.at_most_false is not None
+    assert false <= matches.at_most_false <= 0.5 * matches.matches
+    assert "proved with 100 known strangers" in " ".join(matches.text().split())
+    assert f"at most {matches.at_most_false} at 95%" in matches.summary()
+    assert "modelled" in match(LEFT, PAIRED).text()
+    assert not matches.notes
+    unlike = match(LEFT, PAIRED, unrelated=[text[:15] for text in unrelated])
+    assert "unlike" in " ".join(unlike.notes)
+    with pytest.raises(InputError, match="at least 20"):
+        match(LEFT, PAIRED, unrelated=unrelated[:19])

@@ -1,7 +1,7 @@
 """Matching: which texts of two lists, or of one, are the same thing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import Any, ClassVar
 
@@ -12,10 +12,10 @@ from firth.run.executor import Executor, Local
 from firth.run.results import Record, Results
 from firth.search.calibration import percent
 from firth.search.evidence import Reader
-from firth.search.pairing import LEVELS, Compared, Found, grouped, leads
+from firth.search.pairing import LEVELS, Compared, Found, Proof, grouped, leads
 from firth.search.profiles import candidates, cosines, differ_in, opposed_words, tables
 from firth.text.near import Kind
-from firth.text.types import Ints, Singles
+from firth.text.types import Floats, Ints, Singles
 from firth.text.words import normal_form
 
 WORDS, CHARACTERS, BOTH = "words", "characters", "words and characters"
@@ -24,6 +24,8 @@ PRECISION = 0.9
 _MORE, _FEW_MORE, _MANY = 1.1, 5, 1.25
 """Times as many matches, and so many more, that another similarity than `BOTH` must find, since the
 best of several is best by chance, too; and times as many where several texts match one."""
+_ALIKE = 0.01
+"""Chance below which the unrelated texts are said to be unlike the others."""
 _EQUAL, _NEARLY, _LEAST = np.float32(1), np.float32(0.999), 1e-6
 
 
@@ -81,6 +83,9 @@ class Matches(Results[Match]):
         candidates: How many matches each similarity would find.
         many_to_one: Whether several left texts may match one right text.
         expected_false: Matches that are expected to be false; None where nothing is known.
+        at_most_false: Matches that are false at most, at 95 %, if there are known strangers. It
+            holds at any cut, equal texts aside.
+        known_strangers: Unrelated texts that prove the rate; 0 where it is modelled.
         notes: What a reader must know.
     """
 
@@ -92,6 +97,8 @@ class Matches(Results[Match]):
     candidates: Mapping[str, int]
     many_to_one: bool
     expected_false: float | None
+    at_most_false: int | None = None
+    known_strangers: int = 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -117,6 +124,8 @@ class Matches(Results[Match]):
         summary = f"{self.matches:,} of {plural(len(self), 'text')} {verb} a match"
         if self.matches and self.false_share is not None:
             summary += f"; {percent(self.false_share)} of these are expected to be false"
+        if self.at_most_false is not None:
+            summary += f", at most {min(self.at_most_false, self.matches):,} at 95%"
         relation = "several to one" if self.many_to_one else "one to one"
         if any(item.group is not None for item in self.items):
             relation = f"in {plural(len({item.group for item in self.found}), 'group')}"
@@ -127,6 +136,8 @@ class Matches(Results[Match]):
         yield self.summary()
         found = ", ".join(f"{count:,} by {name}" for name, count in self.candidates.items())
         yield f"Each similarity alone: {found}"
+        proved = f"proved with {self.known_strangers:,} known strangers"
+        yield f"The rate is {proved if self.known_strangers else 'modelled'}."
         yield from self.notes
         for item in self.found[:top]:
             yield ""
@@ -151,6 +162,12 @@ class Texts:
     texts: Sequence[str]
     ids: Sequence[str]
     vectors: Singles | None = None
+
+    def with_others(self, others: "Texts") -> "Texts":
+        """Return both lists as one."""
+        both = [side.vectors for side in (self, others) if side.vectors is not None]
+        vectors = np.concatenate(both) if both else None
+        return Texts([*self.texts, *others.texts], [*self.ids, *others.ids], vectors)
 
 
 @dataclass(frozen=True)
@@ -184,6 +201,7 @@ def match_texts(
     precision: float | None = PRECISION,
     rate: float | None = None,
     many_to_one: bool | None = None,
+    unrelated: Texts | None = None,
     veto: bool = False,
     language: str = "en",
     executor: Executor | None = None,
@@ -196,11 +214,13 @@ def match_texts(
         precision: Share of the matches that are expected to be right, in (0, 1).
         rate: Share of texts without a counterpart that get a match, where no precision is given.
         many_to_one: Whether several left texts may match one right text; None: as the lists say.
+        unrelated: Texts that cannot have a counterpart, of the same kind as the left ones.
         veto: Whether texts that differ in what matters do not match.
         language: ISO 639-1, for stems and what differs.
         executor: What compares blocks of texts.
     """
-    sides = [left] if right is None else [left, right]
+    asked = left if unrelated is None else left.with_others(unrelated)
+    sides = [asked] if right is None else [asked, right]
     keys = [[normal_form(text) or text for text in side.texts] for side in sides]
     distinct = [_Distinct.among(of_side) for of_side in keys]
     compared = _compared(sides, keys, distinct, language, executor or Local())
@@ -221,22 +241,46 @@ def match_texts(
     best = max(counts, key=lambda name: counts[name])
     chosen = best if counts[best] > _MORE * counts[BOTH] + _FEW_MORE else BOTH
     result = found[chosen]
+    notes, at_most = [], None
+    if unrelated is not None:
+        mine = np.arange(len(result.leads)) <= distinct[0].of[: len(left.texts)].max()
+        proof = Proof.of(result.leads[~mine], int(mine.sum()))
+        cut = proof.cut(result.leads[mine], precision, rate)
+        at_most = proof.at_most_false(cut)
+        chances = proof.expected_false(result.leads) / proof.texts
+        result = replace(
+            result,
+            is_match=result.leads >= cut,
+            chances=chances,
+            expected_false=float(proof.expected_false(np.array([cut]))[0]),
+        )
+        notes += _unlike(result.cosines[mine & ~result.is_match, 1], result.cosines[~mine, 1])
     result.is_match[_equal(keys, distinct)[0]] = True
-    notes = []
     if result.chances is None:
         notes.append("Lists are too short for a rate: only equal texts match.")
     elif rate is not None and rate * LEVELS * len(result.leads) < 1:
         notes.append(f"A rate of {rate:g} is a guess: it is that of {len(result.leads):,} texts.")
     return Matches(
-        items=_items(sides, distinct, result, Reader(language), veto, several),
+        items=_items(sides, distinct, result, Reader(language), veto, several)[: len(left.texts)],
         precision=precision if rate is None else None,
         false_match_rate=rate,
         similarity=chosen,
         candidates=counts,
         many_to_one=several,
         expected_false=result.expected_false,
+        at_most_false=at_most,
+        known_strangers=0 if unrelated is None else len(proof.strangers),
         notes=tuple(notes),
     )
+
+
+def _unlike(left: Floats, unrelated: Floats) -> list[str]:
+    """Return a note where the second best of texts without a match are not alike."""
+    from scipy.stats import mannwhitneyu
+
+    if not len(unrelated) or not len(left) or mannwhitneyu(left, unrelated).pvalue >= _ALIKE:
+        return []
+    return ["The unrelated texts are unlike the others: their second best are not as near."]
 
 
 def _equal(keys: Sequence[Sequence[str]], distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:
@@ -326,7 +370,7 @@ def _items(
     copies = [side.copies() for side in distinct]
     items = []
     for at, number in enumerate(distinct[0].of.tolist()):
-        is_match, score = bool(result.is_match[number]), float(result.cosines[number])
+        is_match, score = bool(result.is_match[number]), float(result.cosines[number, 0])
         group = int(result.groups[number])
         alike = copies[0][number]
         rank = alike.index(at)
