@@ -227,7 +227,7 @@ def test_usual_names_are_guessed_and_said(
 ) -> None:
     """A field called as firth calls it comes first, and a setting before all."""
     columns_of.cache_clear()
-    document_module._say_guessed.cache_clear()
+    document_module._note_guessed.cache_clear()
     path: Any = tmp_path / f"a.{form}"
     if form == "jsonl":
         path.write_bytes(json_lines([record, record]))

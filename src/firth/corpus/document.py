@@ -92,20 +92,23 @@ class Document:
 
 
 Item = Document | Problem
+MEMORY = "texts"
+"""Source of documents that are no files."""
 ALL_FIELDS = ("*",)
 """In place of names of fields: all that a record has."""
 
 
 def record_of(
-    record: Mapping[str, Any], source: str, line: int, settings: CorpusSettings, id: str = ""
+    record: Mapping[str, Any], source: str, line: int, settings: CorpusSettings
 ) -> Iterator[Item]:
     """Yield the document in a mapping of field names to values, and what is wrong with it.
 
-    A record without an id gets `id`, by default `source:line`. A text that several of its fields
-    repeat is read once.
+    A record without an id is called `source:line`, and one of memory by its text. A text that
+    several of its fields repeat is read once.
     """
     columns = columns_of(tuple(record), settings)
-    columns.say(source)
+    if columns.guessed:
+        _note_guessed(columns.guessed, source)
     names = columns.text
     parts = {name: record[name] for name in names if name in record}
     for name, part in parts.items():
@@ -130,13 +133,14 @@ def record_of(
         return
     title = record.get(columns.title)
     date = _name(record, columns.date)
-    kept = record if settings.fields == ALL_FIELDS else settings.fields
+    fields = record if settings.fields == ALL_FIELDS else settings.fields
+    text = "\n\n".join({" ".join(part.split()): part for part in parts.values()}.values())
     document = Document(
-        id=named or id or f"{source}:{line}",
-        text="\n\n".join({" ".join(part.split()): part for part in parts.values()}.values()),
+        id=named or (id_of_text(text) if source == MEMORY else f"{source}:{line}"),
+        text=text,
         title=clean(title) if isinstance(title, str) else "",
         date=iso_date(date),
-        fields={name: values for name in kept if (values := _values(record.get(name)))},
+        fields={name: values for name in fields if (values := _values(record.get(name)))},
         source=source,
         line=line,
         group=_name(record, settings.group_by) if settings.group_by else "",
@@ -193,14 +197,10 @@ class Columns:
     date: str
     guessed: tuple[str, ...]
 
-    def say(self, source: str) -> None:
-        """Say once what was guessed."""
-        if self.guessed:
-            _say_guessed(self.guessed, source)
-
 
 @lru_cache(maxsize=256)
-def _say_guessed(guessed: tuple[str, ...], source: str) -> None:
+def _note_guessed(guessed: tuple[str, ...], source: str) -> None:
+    """Say once what was guessed."""
     note(f"{source}: {', '.join(guessed)} (others: --text, --title, --id, --date)")
 
 

@@ -64,19 +64,6 @@ Blocks = list[tuple[str, bool]]
 """Paragraphs of a page in order, and whether each is a heading."""
 
 
-def plain_text(markdown: str) -> str:
-    """Return the running text of Markdown (CommonMark), each block as a paragraph.
-
-    Blocks are headings, paragraphs and items of lists. Code blocks, tables, HTML blocks, images and
-    front matter are left out. The text of links, emphasis and code inside a sentence stays.
-
-    Example:
-        >>> plain_text("# Ships\\n\\nA *ship* of the\\n[line](l.md):\\n\\n    code\\n\\n- `one`")
-        'Ships\\n\\nA ship of the line:\\n\\none'
-    """
-    return joined(markdown_blocks(markdown))[0]
-
-
 def joined(blocks: Blocks) -> tuple[str, tuple[int, ...]]:
     """Return the text of blocks, and which of those with a word are headings."""
     texts = [(text, is_heading) for text, is_heading in blocks if has_word(text)]
@@ -85,7 +72,11 @@ def joined(blocks: Blocks) -> tuple[str, tuple[int, ...]]:
 
 
 def markdown_blocks(markdown: str) -> Blocks:
-    """Return the blocks of Markdown."""
+    """Return the blocks of Markdown (CommonMark): headings, paragraphs and items of lists.
+
+    Code blocks, tables, HTML blocks, images and front matter are left out. The text of links,
+    emphasis and code inside a sentence stays.
+    """
     blocks: Blocks = []
     in_table = in_heading = False
     for token in _markdown().parse(_FRONT_MATTER.sub("", markdown, count=1)):

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from firth.corpus.document import (
+    MEMORY,
     Document,
     Item,
     Problem,
@@ -36,8 +37,6 @@ Inputs = str | Path | Iterable[Any]
 """A path, glob or URI, or a list of them; or texts, records or a data frame."""
 DEMO = "demo:speeches"
 """90 addresses of presidents of the United States, which are part of firth."""
-MEMORY = "texts"
-"""Source of documents that are no files."""
 
 _SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
 _REPEATING = frozenset({"print.html", "toc.html", "404.html", "genindex.html", "py-modindex.html"})
@@ -96,20 +95,13 @@ def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[I
             document = replace(record, id=id or id_of_text(record.text), title=title, date=date)
             yield [checked(document, settings.max_record_bytes)]
         elif isinstance(record, Mapping):
-            yield map(_named_by_text, record_of(record, MEMORY, line, settings))
+            yield record_of(record, MEMORY, line, settings)
         elif isinstance(record, str):
             document = Document(id=id_of_text(record), text=record, source=MEMORY, line=line)
             yield [checked(document, settings.max_record_bytes)]
         else:
             detail = f"got {type(record).__name__}, expected a text or a record"
             yield [Problem(MEMORY, line, Reason.NOT_TEXT, detail)]
-
-
-def _named_by_text(item: Item) -> Item:
-    """Return an item; a document without an id is named by its text."""
-    if isinstance(item, Document) and item.id == f"{MEMORY}:{item.line}":
-        return replace(item, id=id_of_text(item.text))
-    return item
 
 
 # --- Records that belong together --------------------------------------------------------------
