@@ -58,7 +58,7 @@ class Command:
 
 
 COMMANDS = {
-    "build": Command("build docs.jsonl --run run --config toy.toml", without_run),
+    "build": Command("build docs.jsonl --run run --set toy.toml", without_run),
     "index": Command("build --run run", without_index),
     "add": Command("add new.jsonl --run run"),
     "replace": Command("add changed.jsonl --run run"),

@@ -41,7 +41,7 @@ def test_a_killed_build_of_two_processes_ends_with_the_same_bytes(tmp_path: Path
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "FIRTH_DEVICE": "cpu"}
 
     def command(run: Path) -> list[str]:
-        build = ["firth", "paper", "build", str(documents), "--config", str(settings), "--run"]
+        build = ["firth", "paper", "build", str(documents), "--set", str(settings), "--run"]
         return [*TORCHRUN, *build, str(run), "--to", "surrogate", "-q"]
 
     whole, broken = tmp_path / "whole", tmp_path / "broken"

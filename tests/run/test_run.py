@@ -196,19 +196,20 @@ def test_settings_that_firth_did_not_write_are_not_replaced(run: Run, text: str)
 
 
 def test_a_run_is_opened_with_a_file_and_options(run: Run, tmp_path: Path) -> None:
-    """Options are laid over the file, the file over the run; other settings stay."""
+    """Options are laid over files, files over values, and these over the run; the rest stays."""
     config = tmp_path / "mine.toml"
     config.write_text("corpus.language = 'de'\nseed = 2\n")
-    opened = opened_with(run.path, config, ["seed=3"])
+    opened = opened_with(run.path, ["seed=3", str(config)], {"seed": 5, "words.epochs": 7})
     assert not run.path.exists()
     assert (opened.settings.corpus.language, opened.settings.seed) == ("de", 3)
+    assert opened.settings.words.epochs == 7
     build_one(run.changed({"seed": 4, "words": {"epochs": 1}}))
-    opened = opened_with(run.path, config, [])
+    opened = opened_with(run.path, [str(config)])
     assert (opened.settings.seed, opened.settings.words.epochs) == (2, 1)
     for text, options, source in (("seed = -1", [], str(config)), ("", ["seed=-1"], "--set")):
         config.write_text(text)
         with pytest.raises(ConfigError) as raised:
-            opened_with(run.path, config, options)
+            opened_with(run.path, [str(config), *options])
         assert raised.value.source == source
 
 

@@ -58,9 +58,6 @@ def build(
         bool | None,
         typer.Option("--lines", help="Each line of a text file is a document.", show_default=False),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML file of settings.")
-    ] = None,
     changes: Changes = None,
     workers: Workers = 1,
     ray: RayAddress = None,
@@ -76,7 +73,7 @@ def build(
     from firth.run.run import opened_with
 
     folder = run_folder(run)
-    opened = opened_with(folder, config, changes or [])
+    opened = opened_with(folder, changes or [])
     documents = named_files(inputs) if inputs else None
     if encoder is not None:
         opened = opened.changed({"encoder": {"model": encoder}})

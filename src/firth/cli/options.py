@@ -24,7 +24,11 @@ RunFolder = Annotated[
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Change a setting. Repeatable."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE|FILE",
+        help="Change a setting, as SECTION.NAME=VALUE, or all of a .toml file. Repeatable.",
+    ),
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no progress and no notes.", callback=set_quiet)

@@ -1,7 +1,6 @@
 """The commands `firth paper ...`: the method of Sun et al. (2022) as printed."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -49,9 +48,6 @@ def build(
         Literal["paper", "paper-small"] | None,
         typer.Option(help="Settings at the paper's size, or for two cores."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML file of settings.")
-    ] = None,
     changes: Changes = None,
     workers: Workers = 1,
     ray: RayAddress = None,
@@ -69,13 +65,10 @@ def build(
     from firth.paper.settings import preset as settings_of
     from firth.paper.surrogate import train_surrogate
     from firth.run.run import opened_with
-    from firth.run.settings import parse_changes
     from firth.train.loop import first, rank
 
-    opened = opened_with(run_folder(run), config, [])
-    if preset is not None:
-        opened = opened.changed(settings_of(preset))
-    opened = opened.changed(parse_changes(changes or []), "--set")
+    values = None if preset is None else settings_of(preset)
+    opened = opened_with(run_folder(run), changes or [], values)
     executor = executor_of(workers, ray)
     if inputs:
         first(lambda: build_corpus(opened, inputs, executor))
@@ -124,7 +117,7 @@ def explain(
     from firth.paper.origin import open_origin
     from firth.run.run import opened_with
 
-    origin = open_origin(opened_with(run_folder(run), None, changes or []))
+    origin = open_origin(opened_with(run_folder(run), changes or []))
     explanation = origin.explain(text1, text2).top(top)
     if out is not None:
         explanation.save(out, force)

@@ -63,7 +63,7 @@ def measure(
 
     opened = None
     if run is not None:
-        opened = VariedRun(run, opened_with(Run.open(run).path, None, changes or []).settings)
+        opened = VariedRun(run, opened_with(Run.open(run).path, changes or []).settings)
     elif changes:
         raise typer.BadParameter("--set needs --run")
     result = reproduce(name, opened, data_dir)
@@ -125,7 +125,7 @@ def train(
     from firth.reproduce.baselines import build_baseline, stage_of
     from firth.run.run import opened_with
 
-    opened = opened_with(run_folder(run), None, changes or [])
+    opened = opened_with(run_folder(run), changes or [])
     outcome = build_baseline(opened, name)
     say(f"{opened.path / stage_of(name).name}: {'unchanged' if outcome.reused else 'trained'}")
     say(f"Score pairs with it: baseline:{name}@{opened.path}")

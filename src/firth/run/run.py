@@ -258,18 +258,22 @@ class Run:
             )
 
 
-def opened_with(path: str | Path, config: Path | None, options: Sequence[str]) -> Run:
+def opened_with(
+    path: str | Path, options: Sequence[str], values: Mapping[str, Any] | None = None
+) -> Run:
     """Open a run, or begin one, with changes laid over its settings.
 
-    The changes are those of a settings file, which may be partial, and over them options such as
-    `corpus.language=de`.
+    Options are settings files, which may be partial and whose names end in `.toml`, and over them
+    changes such as `corpus.language=de`. Values, such as a preset, lie below them.
     """
-    changes = parse_changes(options)
+    files = [option for option in options if option.endswith(".toml") and "=" not in option]
+    changes = parse_changes([option for option in options if option not in files])
     run = Run(path, Settings())
     if (run.path / CONFIG).is_file():
         run = Run.open(path)
-    if config is not None:
-        run = run.changed(load_changes(config), str(config))
+    run = run.changed(values or {})
+    for file in files:
+        run = run.changed(load_changes(Path(file)), file)
     return run.changed(changes, "--set")
 
 

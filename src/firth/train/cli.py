@@ -29,7 +29,7 @@ def distill(
     from firth.run.run import opened_with
     from firth.train.distill import distill as run_distillation
 
-    opened = opened_with(run_folder(run), None, changes or [])
+    opened = opened_with(run_folder(run), changes or [])
     result = run_distillation(opened, teacher, base=base)
     show(result.as_dict(), as_json, result.text())
 
