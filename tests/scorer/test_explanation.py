@@ -130,7 +130,7 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
         "Shared topics: tax, cut, pay (0.02); tax, rate (0.01). "
         "Only in sentence 1: families, two, Monday. "
         "Only in sentence 2: didn't, 3, people. "
-        "Caution: number: two / 3; negation: – / didn't."  # noqa: RUF001
+        "Caution: number: two / 3."
     )
     assert example().equation == "similarity 0.2500 = +0.1600 words +0.0900 topics"
     assert example().unknown == ("people",)
@@ -148,7 +148,6 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
         ("She saw 3 ships.", "She saw 4 ships.", "number: 3 / 4"),
         ("They met Bath there.", "They met Rome there.", "name: Bath / Rome"),
         ("It did rain.", "It did not rain.", "negation: – / not"),  # noqa: RUF001
-        ("The man bit the dog.", "The dog bit the man!", "order: man dog / dog man"),
     ],
 )
 def test_cautions(one: str, two: str, caution: str) -> None:

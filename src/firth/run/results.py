@@ -84,7 +84,7 @@ class Result(Record):
                 write_file(path, text, force)
             case ".html":
                 title = escape(type(self).__name__)
-                write_file(path, _PAGE.format(title=title, body=self._repr_html_()), force)
+                write_file(path, _PAGE.format(title=title, body=self.html(None)), force)
             case ".txt":
                 write_file(path, f"{self.text(len(self.records()))}\n", force)
             case _:
@@ -100,11 +100,15 @@ class Result(Record):
         return f"{type(self).__name__}({escaped(self.summary()):.160})"
 
     def _repr_html_(self) -> str:
-        """Return a table for a notebook; every text is escaped."""
+        """Return HTML for a notebook."""
+        return self.html()
+
+    def html(self, top: int | None = TOP) -> str:
+        """Return a table of the first records, or of all; every text is escaped."""
         heads = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
             f"<tr>{''.join(f'<td>{_cell(record[name])}</td>' for name in self.columns)}</tr>"
-            for record in self.records()[:TOP]
+            for record in self.records()[:top]
         )
         return f"<p>{_cell(self.summary())}</p><table><tr>{heads}</tr>{body}</table>"
 

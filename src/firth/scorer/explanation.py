@@ -87,8 +87,8 @@ class Explanation(Result):
         records: list[dict[str, Any]] = plain(self.rows)
         return records
 
-    def _repr_html_(self) -> str:
-        """Return an article for a notebook."""
+    def html(self, top: int | None = None) -> str:
+        """Return an article with its style sheet."""
         return f"<style>{style()}</style>{article(self)}"
 
     @property
@@ -190,8 +190,8 @@ class Explanations(Results[Explanation]):
         for explanation in self:
             yield from (*explanation.lines(top), "", "")
 
-    def _repr_html_(self) -> str:
-        """Return an article for each."""
+    def html(self, top: int | None = None) -> str:
+        """Return an article for each, with their style sheet."""
         articles = "".join(f"<article>{article(explanation)}</article>" for explanation in self)
         return f"<style>{style()}</style>{articles}"
 

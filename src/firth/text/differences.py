@@ -155,8 +155,8 @@ class Differences(Results[Difference]):
         listed = "; ".join(map(str, self.mattering))
         return f"They {self.verdict}{': ' if listed else ''}{listed}."
 
-    def _repr_html_(self) -> str:
-        """Return both texts with their differences marked, for a notebook."""
+    def html(self, top: int | None = None) -> str:
+        """Return both texts with their differences marked."""
         sides = (
             marked(self.a, [span for item in self.mattering for span in item.spans_a]),
             marked(self.b, [span for item in self.mattering for span in item.spans_b]),
