@@ -52,7 +52,13 @@ class Service:
         self.workers = {
             work: Workers(run, limit) for work, limit in (limits or limits_of()).items()
         }
-        self.metrics = Metrics(self.workers)
+        registry = self.registry = CollectorRegistry()
+        labels = ["path", "status"]
+        self.requests = Counter("firth_requests", "Answers.", labels, registry=registry)
+        self.seconds = Histogram("firth_request_seconds", "Time.", ["path"], registry=registry)
+        self.in_progress = Gauge("firth_requests_in_progress", "Requests.", registry=registry)
+        ended = Gauge("firth_workers_ended", "Processes that were ended.", registry=registry)
+        ended.set_function(lambda: sum(workers.ended for workers in self.workers.values()))
 
     def start(self) -> None:
         """Start the workers, and wait until those that stay have opened the model."""
@@ -85,7 +91,7 @@ class Service:
         )
 
     async def _show_metrics(self, _: Request) -> Response:
-        return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     async def _describe(self, _: Request) -> Response:
         return Response(self._description, media_type="application/json")
@@ -103,7 +109,7 @@ class _Answering:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, and count it."""
-        began, metrics = perf_counter(), self._service.metrics
+        began, service = perf_counter(), self._service
         request, status = Request(scope, receive), 500
 
         async def send_and_note(message: Any) -> None:
@@ -111,7 +117,7 @@ class _Answering:
             status = message.get("status", status)
             await send(message)
 
-        with metrics.in_progress.track_inprogress():
+        with service.in_progress.track_inprogress():
             try:
                 await self._answer(request, send_and_note)
             except Problem as problem:
@@ -119,8 +125,8 @@ class _Answering:
                 raise
             finally:
                 path = self._endpoint.path
-                metrics.requests.labels(path, str(status)).inc()
-                metrics.seconds.labels(path).observe(perf_counter() - began)
+                service.requests.labels(path, str(status)).inc()
+                service.seconds.labels(path).observe(perf_counter() - began)
 
     async def _answer(self, request: Request, send: Send) -> None:
         endpoint = self._endpoint
@@ -138,7 +144,7 @@ class _Answering:
 
     async def _whole(self, workers: Workers, body: bytes, request: Request, send: Send) -> None:
         given = {**request.query_params, **request.path_params}
-        status, content, _ = await workers.answer(self._endpoint, body, given)
+        status, content = await workers.answer(self._endpoint, body, given)
 
         async def pieces() -> Any:
             for start in range(0, len(content), _PIECE):
@@ -225,26 +231,7 @@ async def _style(_: Request) -> Response:
     return Response(style(), media_type="text/css")
 
 
-# --- Metrics and description -------------------------------------------------------------------
-
-
-class Metrics:
-    """Counts of answers for Prometheus."""
-
-    def __init__(self, workers: dict[Work, Workers]) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "firth_requests", "Answers.", ["path", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "firth_request_seconds", "Time until an answer was sent.", ["path"],
-            registry=self.registry,
-        )  # fmt: skip
-        self.in_progress = Gauge(
-            "firth_requests_in_progress", "Requests in progress.", registry=self.registry
-        )
-        ended = Gauge("firth_workers_ended", "Processes that were ended.", registry=self.registry)
-        ended.set_function(lambda: sum(each.ended for each in workers.values()))
+# --- Description -------------------------------------------------------------------------------
 
 
 def description(needs_token: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from firth.corpus.document import Document
 from firth.model import Model
@@ -35,17 +35,9 @@ MAX_TEXTS = 2_048
 """Texts that one request encodes; OpenAI's limit."""
 MAX_NUMBERS = 1_600_000
 """Texts times dimensions of an answer."""
-MAX_WORD_PAIRS = 4_000_000
-"""Words of the first text times words of the second, of one request that compares words."""
 MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 100, 50
 
 
-def _integer(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_WHOLE = BeforeValidator(_integer)
-"""An integer of JSON may be written 10.0."""
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Filter = Annotated[
@@ -53,7 +45,7 @@ Filter = Annotated[
     StringConstraints(min_length=1, max_length=1_000),
     Field(description="Filter: date >= 2020 and author = 'Ann'"),
 ]
-Top = Annotated[int, Field(ge=1, le=MAX_RESULTS), _WHOLE]
+Top = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
 Unit = Literal["sentence", "document"]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS, fail_fast=True)]
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2, fail_fast=True)]
@@ -95,11 +87,6 @@ class Endpoint:
     work: Work
     most: int
 
-    @property
-    def summary(self) -> str:
-        """The first line of the function's docstring."""
-        return (self.answer.__doc__ or "").strip().partition("\n")[0]
-
 
 ENDPOINTS: dict[str, Endpoint] = {}
 """Name of a function → its endpoint."""
@@ -113,8 +100,8 @@ def _endpoint(
     def register(function: Answer) -> Answer:
         _, *parameters = signature(function).parameters.values()
         fields: dict[str, Any] = {
-            one.name: (one.annotation, ... if one.default is one.empty else one.default)
-            for one in parameters
+            field.name: (field.annotation, ... if field.default is field.empty else field.default)
+            for field in parameters
         }
         name = function.__name__
         request = create_model(name, __config__=_FIELDS, **fields)
@@ -146,7 +133,6 @@ def similarity(
 ) -> Plain:
     """Score pairs of texts."""
     compared: list[TextPair] = [(a, b) for a, b in pairs]
-    _bound(compared)
     if model == "scorer":
         scores = served.scorer.similarities(compared)
     else:
@@ -156,10 +142,9 @@ def similarity(
 
 @_endpoint("POST", "/api/explain")
 def explain(
-    served: Model, /, text1: Text, text2: Text, top: Annotated[int, Field(ge=1, le=100), _WHOLE] = 5
+    served: Model, /, text1: Text, text2: Text, top: Annotated[int, Field(ge=1, le=100)] = 5
 ) -> Plain:
     """Explain a score, as values and as HTML for the style sheet of the web app."""
-    _bound([(text1, text2)])
     explanation = served.explain(text1, text2).top(top)
     return {**explanation.as_dict(), "html": article(explanation)}
 
@@ -315,7 +300,7 @@ def embeddings(
     /,
     input: Annotated[Text | Texts, Field(union_mode="left_to_right")],
     model: Name,
-    dimensions: Annotated[int, Field(ge=1, le=100_000), _WHOLE] | None = None,
+    dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None,
     encoding_format: Literal["float", "base64"] = "float",
     user: Annotated[str, StringConstraints(max_length=1_000)] | None = None,
 ) -> Plain:
@@ -366,15 +351,3 @@ def _document(opened: Opened, id: str) -> int:
         message = f"No document has the id {id!r:.100}."
         raise Problem(404, "not_found", message, "GET /api/documents lists all")
     return number
-
-
-def _bound(pairs: list[TextPair]) -> None:
-    """Refuse pairs whose alignment of words would take long."""
-    cost = sum(len(words(a)) * len(words(b)) for a, b in pairs)
-    if cost > MAX_WORD_PAIRS:
-        raise Problem(
-            422,
-            "too_long",
-            f"The texts have {cost:,} pairs of words; expected {MAX_WORD_PAIRS:,} at most.",
-            "Send shorter texts, or compare documents.",
-        )

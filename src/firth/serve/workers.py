@@ -9,7 +9,7 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from threading import Thread
@@ -46,8 +46,8 @@ _RUN = "FIRTH_SERVED_RUN"
 """Variable with the run whose encoder is opened before workers are forked."""
 _FORKED = frozenset({"package", "static"})
 """Kinds of encoders of NumPy alone. Others have threads, which a fork does not copy."""
-Reply = tuple[int, bytes, str]
-"""Status, content, and what the log gets of an unexpected error."""
+Reply = tuple[int, bytes]
+"""Status and content."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class Workers:
 
     def start(self) -> None:
         """Start the processes; wait until one has opened the model."""
-        self._scheduled(_wait).result(_START_SECONDS)
+        self._scheduled(_memory).result(_START_SECONDS)
 
     def stop(self) -> None:
         """End the processes."""
@@ -139,7 +139,7 @@ class Workers:
                 if progress not in (b"", shown) and not work.done():
                     shown = progress
                     yield b'{"progress":' + progress + b"}\n"
-            status, content, _ = await work
+            status, content = await work
             if status != 200 and not shown:
                 raise Problem(status, **json.loads(content)["error"])
             yield (b'{"result":' + content + b"}\n") if status == 200 else content + b"\n"
@@ -167,17 +167,19 @@ class Workers:
         except TimeoutError:
             self.ended += 1
             message = f"The answer took more than {self.limits.seconds:g} s."
-            return _problem(Problem(504, "timeout", message, "Ask for less at a time."))
+            problem = Problem(504, "timeout", message, "Ask for less at a time.")
+            return problem.status, written(problem.as_dict())
         except (ProcessExpired, RuntimeError):  # A broken pool is a RuntimeError.
             self.ended += 1
             message = "The process that made the answer was ended."
-            return _problem(Problem(503, "ended", message, "Ask again; or for less at a time."))
+            problem = Problem(503, "ended", message, "Ask again; or for less at a time.")
+            return problem.status, written(problem.as_dict())
         if has_grown:
             self.ended += 1
             self._scheduled(_end)
         if log:
             complain(log)
-        return status, content, log
+        return status, content
 
     def _scheduled(self, function: Any, *arguments: Any) -> Any:
         seconds = self.limits.seconds
@@ -197,15 +199,14 @@ def _stop(pool: Any) -> None:
 # --- In a worker -------------------------------------------------------------------------------
 
 
-@dataclass
 class _State:
     """What a worker process keeps."""
 
-    run: Path = field(default_factory=Path)
-    limits: Limits = field(default_factory=Limits)
-    progress: Any = None
+    run: Path
+    limits: Limits
+    progress: Any
     model: Model | None = None
-    begun: int = 0
+    begun = 0
 
 
 _state = _State()
@@ -226,10 +227,6 @@ def _begin(run: Path, limits: Limits, progress: Any) -> None:
     _state.begun = _memory()
 
 
-def _wait() -> None:
-    """Do nothing, as soon as the worker has begun."""
-
-
 def _end() -> None:
     """End a worker that has grown; the pool starts another one."""
     if _has_grown():
@@ -241,17 +238,15 @@ def _has_grown() -> bool:
 
 
 def _memory() -> int:
-    """Return the bytes of memory that this process alone has, where the system tells (Linux)."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return 0
-    match = re.search(r"RssAnon:\s+(\d+)", status)
-    return 1024 * int(match[1]) if match else 0
+    """Return the bytes of memory that this process alone has; 0 where the system does not tell."""
+    with suppress(OSError):
+        if match := re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text()):
+            return 1024 * int(match[1])
+    return 0
 
 
 def _answer(name: str, body: bytes, given: Mapping[str, str]) -> tuple[int, bytes, str, bool]:
-    """Return the answer to a request, and whether this process has grown too much."""
+    """Return status, content, what the log gets, and whether this process has grown too much."""
     endpoint, last = ENDPOINTS[name], 0.0
 
     def listen(title: str, done: float, total: float | None) -> None:
@@ -268,7 +263,11 @@ def _answer(name: str, body: bytes, given: Mapping[str, str]) -> tuple[int, byte
             content = written(endpoint.answer(_state.model, **fields))
         return 200, content, "", _has_grown()
     except Exception as error:  # noqa: BLE001
-        return *_problem(error), _has_grown()
+        problem, log = _problem_of(error), ""
+        if problem is None:  # The client is not told what is in the log.
+            problem = Problem(500, "internal", "The service failed.", "Its log has the cause.")
+            log = "".join(traceback.format_exception(error)).rstrip()
+        return problem.status, written(problem.as_dict()), log, _has_grown()
 
 
 def _parsed(endpoint: Endpoint, body: bytes, given: Mapping[str, str]) -> dict[str, Any]:
@@ -293,15 +292,6 @@ def written(value: object) -> bytes:
     except PydanticSerializationError:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace")
-
-
-def _problem(error: Exception) -> Reply:
-    """Return the answer to an error; the details of an unexpected one go to the log only."""
-    problem, log = _problem_of(error), ""
-    if problem is None:
-        problem = Problem(500, "internal", "The service failed.", "Its log has the cause.")
-        log = "".join(traceback.format_exception(error)).rstrip()
-    return problem.status, written(problem.as_dict()), log
 
 
 def _problem_of(error: Exception) -> Problem | None:
