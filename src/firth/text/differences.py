@@ -36,6 +36,8 @@ whole strength."""
 _CLAUSE, _NEW = 5, 4
 """Words of meaning in a row that only one text has are an added clause; a negation among fewer
 words negates what both say."""
+_FEW = 2
+"""Words of a run in which two function words stand for one another, at most."""
 _NAMES = 5
 """Words of a run in which two names stand for one another, at most."""
 _SLOT = 3
@@ -319,6 +321,7 @@ class _Comparison:
         calendar = self.lexicon.calendar if kind == "date" else {}
         a = [token for token in self.only_a if token.kind == kind or token.lower in calendar]
         b = [token for token in self.only_b if token.kind == kind or token.lower in calendar]
+        a, b = self._counted(a, self.a, b, self.b), self._counted(b, self.b, a, self.a)
         for token in a[:_MANY]:
             same = next((other for other in b if self._same_value(token, other)), None)
             if same is not None:
@@ -332,6 +335,21 @@ class _Comparison:
             and (kind == "date" or len(a) == len(b) or sorted(digits[0]) != sorted(digits[1]))
         ):
             yield self.item(DifferenceType(kind), a, b)
+
+    def _counted(
+        self, tokens: list[Token], read: Words, others: Tokens, there: Words
+    ) -> list[Token]:
+        """Return numbers without *one* that counts nothing that a number of the other text does."""
+
+        def after(token: Token, words: Words) -> str:
+            return next((t.key for t in words.tokens if t.start >= token.end), "")
+
+        stems = {after(other, there).removesuffix("s") for other in others[:_MANY]}
+        return [
+            token
+            for token in tokens
+            if token.lower != "1" or not token.text.isalpha() or after(token, read) in stems
+        ]
 
     def _days(self, read: Words, other: Words) -> list[Token]:
         """Return the names of days that stand inside the words of one text alone."""
@@ -428,7 +446,7 @@ class _Comparison:
             yield from self._inside()
             return
         keys: dict[str, Token] = {token.key: token for token in self.only_b}
-        runs = {id(t): n for n, sides in enumerate(self.sides) for side in sides for t in side}
+        runs = {id(t): sides for sides in self.sides for side in sides for t in side}
         words = {token.lower: token for token in self.only_b if token.kind == "word"}
         for token in self.only_a:
             against = self.lexicon.opposites.get(token.key, frozenset()) & keys.keys()
@@ -439,7 +457,12 @@ class _Comparison:
             met = [
                 other
                 for other in met
-                if (token.means and other.means) or runs.get(id(token)) == runs.get(id(other))
+                if (token.means and other.means)
+                or (
+                    id(token) in runs
+                    and runs[id(token)] is runs.get(id(other))
+                    and _is_short(runs[id(token)])
+                )
             ]
             if met:
                 yield token, met[0]
@@ -500,9 +523,11 @@ class _Comparison:
                         self.pairs.get(other.lower, ())
                     ):
                         yield self.item(DifferenceType.REPLACED, [token], [other], 1.0)
-                    elif kinds.get(token.key, frozenset()) & kinds.get(
-                        other.key, frozenset()
-                    ) and not self._same_word(token.lower, other.lower):
+                    elif (
+                        kinds.get(token.key, frozenset()) & kinds.get(other.key, frozenset())
+                        and not self._same_word(token.lower, other.lower)
+                        and ((token.means and other.means) or _is_short((side_a, side_b)))
+                    ):
                         yield self.item(DifferenceType.REPLACED, [token], [other], 0.85)
 
     def _limits(self) -> Iterator[Difference]:
@@ -617,6 +642,11 @@ class _Comparison:
                 yield self.item(DifferenceType.LEFT_OUT, a, b, 0.0)
             if len(b) >= _CLAUSE and not a:
                 yield self.item(DifferenceType.ADDED, a, b, 0.0)
+
+
+def _is_short(sides: tuple[Tokens, Tokens]) -> bool:
+    """Return whether a run is so short that a function word stands for another one."""
+    return max(map(len, sides)) <= _FEW
 
 
 def _joined(tokens: Tokens, part: str) -> Token:

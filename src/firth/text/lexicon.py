@@ -195,7 +195,7 @@ def _function_words() -> dict[str, tuple[str, ...]]:
     for language in languages():
         stored = _stored(language)
         for word in f"{stored.get('stop', '')} {stored.get('negations', '')}".split():
-            having.setdefault(_plain(word), set()).add(language)
+            having.setdefault(word, set()).add(language)
     return {word: tuple(sorted(known)) for word, known in having.items()}
 
 

@@ -44,16 +44,20 @@ _GAPS = ("", " ", "-", "\u00a0")
 @lru_cache(2)
 def _pattern(ascii_alone: bool) -> re.Pattern[str]:
     """Return the pattern of a token; combining marks stand inside words of other texts."""
-    marks = "" if ascii_alone else combining_marks()
-    letter, sign = f"[^\\W\\d_{UNSPACED}]", f"[^\\W{UNSPACED}{_HANGUL}]"
-    before = f"[^\\W\\d{UNSPACED}{_HANGUL}]*+"
+    marks, unspaced, hangul = "", "", ""
+    if not ascii_alone:
+        marks, unspaced, hangul = combining_marks(), UNSPACED, _HANGUL
+    letter, sign = f"[^\\W\\d_{unspaced}]", f"[^\\W{unspaced}{hangul}]"
+    before = f"[^\\W\\d{unspaced}{hangul}]*+"
     # Possessive, and a run is tried from its beginning alone: the time is linear in the text.
     return re.compile(
         f"(?:(?P<money>[$\u20ac\u00a3\u00a5\u20b9])\\s?)?"
         f"(?P<value>(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
         f"(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
-        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?|(?P<unspaced>[{UNSPACED}])"
-        f"|(?P<word>(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)|{letter}(?:[\\w{marks}](?<![\\d_{UNSPACED}])|['\u2019\u02bc](?=\\w))*+)"
+        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?|"
+        f"(?P<unspaced>[{unspaced or chr(0xE00)}])"
+        f"|(?P<word>(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
+        f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+)"
     )
 
 
