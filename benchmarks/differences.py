@@ -1,77 +1,153 @@
-"""How often pairs are said to differ in what matters, by words and by two plain rivals.
+"""How often pairs are said to differ in what matters, by words and by plain rivals.
 
-usage: python benchmarks/differences.py [--pairs PAIRS.tsv ...] [--encoder NAME]
+usage: python benchmarks/differences.py --data-dir GUARD [--encoder NAME]
 
-The columns of a table are sentence1, sentence2, label (1: they differ) and source; `language` is
-optional. The table `false_merges.tsv` has pairs of public issues, each with the address of its
-thread, and pairs that were written for it.
+GUARD has `dev.tsv`, `breaking_nli_dev.tsv`, `pawsx_dev/` and `cache_dev/`. Rows with an even number
+of each file chose the rules, those with an odd number confirm them. FALSE-MERGE is the table of
+`firth falsemerge`; some of its pairs were known when rules were made.
 """
 
 import argparse
 import csv
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from difflib import SequenceMatcher
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 
 from figures import Cell, record
 from firth.encoders.kinds import open_encoder
-from firth.evaluation.baselines import Dice
 from firth.evaluation.bootstrap import Estimate
+from firth.evaluation.false_merges import TABLE
 from firth.run.settings import derive_seed
 from firth.text.differences import differences
-from firth.text.types import CosineScorer, Floats, TextPair
+from firth.text.types import CosineScorer, Floats
 
 SEED, RESAMPLES = 13, 2_000
-PUBLIC = Path(__file__).with_name("false_merges.tsv")
-COSINES, OVERLAP = (0.8, 0.9), 0.8
-"""Similarities below which a rival says that a pair differs."""
+COSINE, LETTERS, TAU = 0.9, 0.8, 0.2
+"""Similarities below which a rival says that a pair differs, and share of pairs of words in another
+order from which one does."""
+CACHED = 0.7
+"""`least` behind a cosine: a cache asks about texts that are already near."""
+Pair = tuple[str, str, str]
+"""Two texts and their language."""
 
 
 def main() -> None:
-    """Measure, and write the figure `differences`."""
+    """Measure, and write the figures `differences` and `cache`."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=Path, nargs="*", default=[])
-    parser.add_argument("--encoder", default="all-MiniLM-L6-v2-int8")
-    given = parser.parse_args()
-    groups: dict[str, list[TextPair]] = defaultdict(list)
-    languages: dict[str, list[str]] = defaultdict(list)
-    for path in (*given.pairs, PUBLIC):
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-                source = "public issues" if row["source"].startswith("http") else row["source"]
-                name = f"{source}: {'differ' if row['label'] == '1' else 'say the same'}"
-                groups[name].append((row["sentence1"], row["sentence2"]))
-                languages[name].append(row.get("language") or "en")
-    encoder = CosineScorer(given.encoder, open_encoder(given.encoder).encode)
-    rows: dict[str, list[Cell]] = {}
-    for code in sorted({code for codes in languages.values() for code in codes}):
-        differences("Opens the file of a language: \u0301.", "", language=code)
-    began, count = process_time(), sum(map(len, groups.values()))
-    found = {
-        name: np.array(
-            [
-                bool(differences(*p, language=code))
-                for p, code in zip(pairs, languages[name], strict=True)
-            ]
-        )
-        for name, pairs in groups.items()
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--encoder", nargs="*", default=["all-MiniLM-L6-v2-int8"])
+    options = parser.parse_args()
+    encoders = [open_encoder(name) for name in options.encoder]
+    groups = read(options.data_dir)
+    scorer = CosineScorer(options.encoder[0], encoders[0].encode)
+    rules: dict[str, Callable[[Pair], bool]] = {
+        "with the encoder": lambda p: bool(differences(*p[:2], language=p[2], encoder=encoders[0])),
+        "20 lines": lambda p: numbers_and_negations(*p[:2]),
+        "Kendall's tau": lambda p: in_another_order(*p[:2]),
+        f"difflib below {LETTERS}": lambda p: letters(*p[:2]) < LETTERS,
     }
-    speed = int(round(count / (process_time() - began), -2))
-    cost = f"{speed:,} pairs a second of one core, each text read once"
+    began, rows, flags = process_time(), dict[str, list[Cell]](), dict[str, Any]()
     for name, pairs in groups.items():
-        cosines, overlaps = encoder.similarities(pairs), Dice().similarities(pairs)
-        flagged = found[name], *(cosines < least for least in COSINES), overlaps < OVERLAP
-        rows[name] = [len(pairs), *(share(np.asarray(side, np.float64)) for side in flagged)]
+        flags[name] = np.array([bool(differences(a, b, language=code)) for a, b, code in pairs])
+    count = sum(map(len, groups.values()))
+    speed = int(round(count / (process_time() - began), -2))
+    for name, pairs in groups.items():
+        half = [pair for n, pair in enumerate(pairs) if n % 2]
+        cosines = scorer.similarities([(a, b) for a, b, _ in half])
+        rivals = [share(np.array([rule(p) for p in half], float)) for rule in rules.values()]
+        own = [share(flags[name][n::2].astype(float)) for n in (0, 1)]
+        rows[name] = [len(pairs), *own, *rivals, share((cosines < COSINE).astype(float))]
+    columns = ["", "pairs", "half that chose", "half that confirms", *rules]
     record(
         "differences",
-        ["", "pairs", "firth", *(f"cosine below {c}" for c in COSINES), f"Dice below {OVERLAP}"],
+        [*columns, f"cosine below {COSINE}"],
         rows,
-        command="python benchmarks/differences.py --pairs PAIRS.tsv",
-        data=f"{count:,} pairs; {given.encoder}; {cost}",
+        command="python benchmarks/differences.py --data-dir GUARD",
+        data=f"{count:,} pairs; {options.encoder[0]}; {speed:,} pairs a second of one core",
         seed=SEED,
     )
+    record(
+        "cache",
+        ["", "cosine", "20 lines", "differences", "differences, half that confirms"],
+        {
+            name: cached(options.data_dir / "cache_dev", encoder.encode)
+            for name, encoder in zip(options.encoder, encoders, strict=True)
+        },
+        command=f"python benchmarks/differences.py --encoder {' '.join(options.encoder)}",
+        data="1,000 questions of Quora, half with a duplicate, half with a hard negative",
+        seed=SEED,
+    )
+
+
+def read(folder: Path) -> dict[str, list[Pair]]:
+    """Return pairs by their set, and by whether they differ."""
+    files = [(folder / "dev.tsv", ""), (folder / "breaking_nli_dev.tsv", "Breaking NLI")]
+    files += [(path, f"PAWS-X {path.stem}") for path in sorted(folder.glob("pawsx_dev/*.tsv"))]
+    groups: dict[str, list[Pair]] = defaultdict(list)
+    for path, name in [*files, (TABLE, "FALSE-MERGE")]:
+        for row in table(path):
+            source = name or row["source"]
+            code = row.get("language") or (path.stem if name.startswith("PAWS") else "en")
+            key = f"{source}: {'differ' if row['label'] == '1' else 'say the same'}"
+            groups[key].append((row["sentence1"], row["sentence2"], code))
+    return groups
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table without quoting."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def cached(folder: Path, encode: Callable[[Any], Any]) -> list[Cell]:
+    """Return hits x 100 at 5 % wrong hits, by a cosine alone and with two filters."""
+    texts = {row["id"]: row["text"] for row in table(folder / "cached.tsv")}
+    queries = table(folder / "queries.tsv")
+    pairs = [(row["text"], texts[row["pair_of"]]) for row in queries]
+    right = np.array([row["has_duplicate"] == "1" for row in queries])
+    cosines = CosineScorer("", encode).similarities(pairs)
+    filters = [
+        np.array([numbers_and_negations(*pair) for pair in pairs]),
+        np.array([bool(differences(*pair, language="en", least=CACHED)) for pair in pairs]),
+    ]
+    scores = [cosines, *(np.where(differ, -1.0, cosines) for differ in filters)]
+    odd = np.arange(len(pairs)) % 2 == 1
+    return [*(hits(s, right) for s in scores), hits(scores[-1][odd], right[odd])]
+
+
+def hits(scores: Floats, right: Any) -> Estimate:
+    """Return the share of right pairs above the score that 5 % of the wrong ones pass, x 100."""
+    cut = np.quantile(scores[~right], 0.95)
+    return share((scores[right] > cut).astype(float))
+
+
+def numbers_and_negations(a: str, b: str) -> bool:
+    """Say that texts differ whose numbers or negations do: what programs write by hand."""
+    sides = []
+    for text in (a.lower(), b.lower()):
+        words = re.findall(r"[\w']+", text)
+        negated = sum(w in {"not", "no", "never", "without"} or w.endswith("n't") for w in words)
+        sides.append((Counter(re.findall(r"\d+", text)), negated % 2))
+    return sides[0] != sides[1]
+
+
+def in_another_order(a: str, b: str) -> bool:
+    """Say that texts differ where many pairs of shared longer words are in another order."""
+    sides = [re.findall(r"\w{4,}", text.lower()) for text in (a, b)]
+    places = [sides[1].index(w) for w in dict.fromkeys(sides[0]) if w in sides[1]]
+    pairs = [(x, y) for n, x in enumerate(places) for y in places[n + 1 :]]
+    return bool(pairs) and sum(x > y for x, y in pairs) / len(pairs) > TAU
+
+
+def letters(a: str, b: str) -> float:
+    """Return difflib's similarity of two texts."""
+    return SequenceMatcher(None, a.lower(), b.lower(), autojunk=False).ratio()
 
 
 def share(flagged: Floats) -> Estimate:

@@ -1,4 +1,4 @@
-"""Commands that measure: `evaluate` and `compare-models`."""
+"""Commands that measure: `evaluate`, `compare-models` and `falsemerge`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -88,3 +88,38 @@ def compare_models(
     opened = Run.open(run_folder(run))
     scorers = {name: open_scorer(name) for name in models}
     show_result(run_comparison(scorers, opened, questions=questions, against=against), as_json)
+
+
+def falsemerge(
+    check: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Function of two texts: whether they say the same, or a similarity.",
+        ),
+    ],
+    cut: Annotated[
+        float | None, typer.Option(help="Similarity from which texts are taken for the same.")
+    ] = None,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Further table of pairs (TSV). Repeatable."),
+    ] = None,
+    max_wrong: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Exit with 1 if more of the differing pairs are merged."),
+    ] = 1.0,
+    out: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count how often a function takes texts that differ for the same, by what they differ in.
+
+    Pairs are those that caches, memories and tools for duplicates merged by mistake.
+    """
+    from firth.evaluation.false_merges import false_merges, imported
+
+    result = false_merges(imported(check), name=check, cut=cut, tables=pairs or ())
+    show_result(result, as_json, out=out, force=force)
+    if result.wrong > max_wrong:
+        raise typer.Exit(1)

@@ -28,7 +28,9 @@ _COMMANDS = {
         search.search, search.match, query.similarity, query.explain, query.differences,
         search.duplicates, search.compare_documents, build.serve, build.mcp, build.report,
     ),
-    "Measure": (evaluate.evaluate, evaluate.compare_models, search.calibrate),
+    "Measure": (
+        evaluate.evaluate, evaluate.compare_models, evaluate.falsemerge, search.calibrate,
+    ),
 }  # fmt: skip
 """Heading in the list of commands → the commands."""
 for _heading, _commands in _COMMANDS.items():

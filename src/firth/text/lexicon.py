@@ -21,9 +21,20 @@ _FOLDER = "languages"
 _LETTERS = re.compile(
     "(?P<ko>[\uac00-\ud7a3])|(?P<zh>[\u4e00-\u9fff\u3041-\u30ff])|(?P<he>[\u05d0-\u05ea])"
     "|(?P<el>[\u03b1-\u03c9\u0391-\u03a9])|(?P<hi>[\u0904-\u0939])"
+    "|(?P<ar>[\u0621-\u064a])|(?P<ru>[\u0430-\u044f])"
 )
-"""A letter that tells the language where no other one here has it."""
-_KANA, _OTHER_LETTERS = re.compile("[\u3041-\u30ff]"), re.compile("[\u0250-\u1dff\u2c00-\uffff]")
+"""Letters of a script, and the language that it most often writes."""
+_OWN_SCRIPTS = frozenset({"ko", "zh", "he", "el", "hi"})
+"""Languages whose script no other language here has."""
+_OFTEN = (
+    "en", "es", "de", "fr", "pt", "it", "ru", "nl", "pl", "ar", "tr", "id", "vi", "sv", "fa",
+    "cs", "uk", "ro", "hu", "da", "fi", "no", "bg", "sw", "el", "he", "hi", "ja", "ko", "zh",
+)  # fmt: skip
+"""The languages that have a file; of two that are as likely, the earlier one is taken."""
+_SURE = 0.3
+"""Votes from which a language is not English."""
+_KANA = re.compile("[\u3041-\u30ff]")
+_OTHER_LETTERS = re.compile("[\u0250-\u1dff\u2c00-\uffff]")
 _BEGINNING = 1_000
 """Characters by which a language is guessed."""
 _LONG = 5
@@ -168,33 +179,49 @@ def codes() -> frozenset[str]:
 
 
 def guessed_language(text: str) -> str:
-    """Return the language whose function words or letters a text has; English where none speaks.
+    """Return the language whose words or letters a text has; English where too little tells.
 
-    A word that many languages have says less.
+    The words are those of the lists. A word that many languages have says less.
 
     Example:
         >>> guessed_language("Hunde sind nicht erlaubt."), guessed_language("Storm water")
         ('de', 'en')
     """
-    scripts = _LETTERS.search(text)
-    if scripts is not None and scripts.lastgroup is not None:
-        return "ja" if _KANA.search(text) else scripts.lastgroup
-    votes: dict[str, float] = {}
-    having = _function_words()
-    for word in {*words(text[:_BEGINNING])}:
+    text = text[:_BEGINNING].lower()
+    script = _LETTERS.search(text)
+    if script is not None and script.lastgroup in _OWN_SCRIPTS:
+        return "ja" if _KANA.search(text) else script.lastgroup
+    votes: dict[str, float] = {"en": 0.0}
+    having = _listed_words()
+    for word in {*words(text)}:
         for language in having.get(word, ()):
             votes[language] = votes.get(language, 0.0) + 1 / len(having[word])
-    default = "en" if text.isascii() or not _OTHER_LETTERS.search(text) else UNKNOWN
-    return max(votes, key=lambda code: (votes[code], code == "en", code), default=default)
+    for letter in {*text}:
+        for language in having.get(letter, ()) if not letter.isascii() else ():
+            votes[language] = votes.get(language, 0.0) + 1 / len(having[letter])
+    best = max(votes, key=lambda code: (round(votes[code], 6), -_OFTEN.index(code)))
+    if script is not None and script.lastgroup is not None and votes[best] == 0:
+        return script.lastgroup
+    is_sure = votes[best] >= _SURE and votes[best] > votes["en"]
+    if is_sure or text.isascii() or not _OTHER_LETTERS.search(text):
+        return best if is_sure else "en"
+    return best if votes[best] else UNKNOWN
 
 
 @cache
-def _function_words() -> dict[str, tuple[str, ...]]:
-    """Return function words and negations, each with the languages that have it."""
+def _listed_words() -> dict[str, tuple[str, ...]]:
+    """Return the words of all lists, and letters, each with the languages that have it."""
     having: dict[str, set[str]] = {}
     for language in languages():
         stored = _stored(language)
-        for word in f"{stored.get('stop', '')} {stored.get('negations', '')}".split():
+        lines = [stored.get(name, "") for name in ("stop", "negations", "conjunctions", "letters")]
+        for name in ("numerals", "ordinals", "opposites"):
+            lines += stored.get(name, {})
+        lines += stored.get("opposites", {}).values()
+        lines += [
+            day for name in ("days", "months") for names in stored.get(name, ()) for day in names
+        ]
+        for word in filter(str.isalpha, " ".join(lines).lower().split()):
             having.setdefault(word, set()).add(language)
     return {word: tuple(sorted(known)) for word, known in having.items()}
 

@@ -126,7 +126,11 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
         position[j2] != position[j1] + 1 and ranks_b[j1] != ranks_b[j2]
         for (_, j1), (_, j2) in pairwise(places)
     )
-    exchanged, is_exchange = _exchanged(a, b, places, ranks_a)
+    exchanged, is_exchange = _exchanged(a, b, places, ranks_a, lexicon)
+    if lexicon.endings:  # what an ending says, such as *from* and *to*, is bound to its word
+        turned_words = ((a.tokens[a.content[i]], b.tokens[b.content[j]]) for i, j in turned)
+        bound = sum(one.lower != two.lower for one, two in turned_words)
+        exchanged, is_exchange = exchanged + bound, is_exchange or bound > 0
     score = len(turned) / len(places) + _EXCHANGED * min(_MOST, exchanged)
     is_pair = len(a.tokens) == len(b.tokens) == len(turned) + 1
     score *= 1.0 if blocks > _BLOCKS or is_exchange or is_pair else _MOVED
@@ -166,7 +170,9 @@ def _ranks(words: Words, lexicon: Lexicon) -> list[int]:
                     t.lower in lexicon.stop and t.lower not in lexicon.prepositions for t in between
                 )
             )
-            is_one_name = tokens[last].is_name and tokens[here].is_name and gap.isspace()
+            capitals = tokens[last].text[0].isupper() and tokens[here].text[0].isupper()
+            single = tokens[last].is_character and tokens[here].is_character
+            is_one_name = (capitals and gap.isspace()) or (single and gap in ("", "\u30fb"))
             joins = joins or is_one_name
         if joins:
             has_and = has_and or is_and
@@ -177,27 +183,44 @@ def _ranks(words: Words, lexicon: Lexicon) -> list[int]:
     return ranks
 
 
-def _exchanged(a: Words, b: Words, places: Pairs, ranks: Sequence[int]) -> tuple[int, bool]:
-    """Return how many words stand in the frame of another one, and whether two exchanged theirs."""
-    frames: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-    before = {j: i for i, j in places}
-    for _, j in places:
-        frames[_frame(b, j)].append((j, b.keys[b.content[j]]))
-    count, is_exchange = 0, False
+def _exchanged(
+    a: Words, b: Words, places: Pairs, ranks: Sequence[int], lexicon: Lexicon
+) -> tuple[int, bool]:
+    """Return how many blocks stand in the frame of another one, and whether two exchanged theirs.
+
+    A block is words of meaning that stand next to one another in both texts, such as a name. One
+    that keeps its preposition says the same elsewhere: *in Sweden in 1947*, *in 1947 in Sweden*.
+    """
+    blocks: list[tuple[tuple[int, int], tuple[int, int]]] = []
     for i, j in places:
-        frame, key = _frame(a, i), a.keys[a.content[i]]
-        here = frames.get(frame, [])[:_BETWEEN]
-        if not here or any(other == key for _, other in here):
+        ends = a.content[i], b.content[j]
+        if blocks and (blocks[-1][1][0] + 1, blocks[-1][1][1] + 1) == ends:
+            blocks[-1] = blocks[-1][0], ends
+        else:
+            blocks.append((ends, ends))
+    frames_a = [_frame(a, first[0], last[0]) for first, last in blocks]
+    frames_b = [_frame(b, first[1], last[1]) for first, last in blocks]
+    in_frame: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for n, frame in enumerate(frames_b):
+        in_frame[frame].append(n)
+    rank = {at: ranks[i] for i, at in enumerate(a.content)}
+    bound = {t.key for t in a.tokens if t.lower in lexicon.prepositions}
+    count, is_exchange = 0, False
+    for n, frame in enumerate(frames_a):
+        if frame[0] == frames_b[n][0] in bound:
             continue
-        count += 1
-        is_exchange = is_exchange or any(
-            _frame(a, before[place]) == _frame(b, j) and ranks[before[place]] != ranks[i]
-            for place, _ in here
-        )
+        here = in_frame.get(frame, [])[:_BETWEEN]
+        apart = [m for m in here if rank[blocks[m][0][0]] != rank[blocks[n][0][0]]]
+        if apart and n not in here:
+            count += 1
+            is_exchange = is_exchange or any(frames_a[m] == frames_b[n] for m in apart)
+    size, places_b = len(places), [j for _, j in places]
+    if _BLOCKS <= size == len(a.content) == len(b.content) <= _BLOCKS + 1:
+        is_exchange = is_exchange or (places_b[0], places_b[-1]) == (size - 1, 0)
     return count + is_exchange, is_exchange
 
 
-def _frame(words: Words, n: int) -> tuple[str, str]:
-    """Return the words before and after a word of meaning; "" at the ends of the text."""
-    at, keys = words.content[n], words.keys
-    return keys[at - 1] if at else "", keys[at + 1] if at + 1 < len(keys) else ""
+def _frame(words: Words, first: int, last: int) -> tuple[str, str]:
+    """Return the words before and after a block; "" at the ends of the text."""
+    keys = words.keys
+    return keys[first - 1] if first else "", keys[last + 1] if last + 1 < len(keys) else ""

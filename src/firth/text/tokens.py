@@ -30,6 +30,7 @@ _DECIMAL_COMMA = frozenset(
     {"bg", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nl", "no", "pl", "pt", "ro",
      "ru", "sv", "tr", "uk", "vi"}
 )  # fmt: skip
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
 _NOUNS_WITH_CAPITALS = ("de", "lb")
@@ -55,7 +56,7 @@ def _pattern(ascii_alone: bool) -> re.Pattern[str]:
         f"(?P<value>(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
         f"(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
         f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?|"
-        f"(?P<unspaced>[{unspaced or chr(0xE00)}])"
+        f"(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}])"
         f"|(?P<word>(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
         f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+)"
     )
@@ -74,7 +75,7 @@ class Token(NamedTuple):
         means: Whether it has a meaning of its own, as no function word has.
         is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
         has_unit: Whether it is a number with a unit, a currency or a time of day.
-        is_character: Whether it is a character of a script without spaces.
+        is_character: Whether it is a character of a script without spaces, or a run of katakana.
     """
 
     key: str

@@ -1,0 +1,47 @@
+"""The recipes of docs/guides/differences.md with the libraries that they are for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "differences.md"
+RIGHT, WRONG = "How do I pause my plan?", "How do I resume my plan?"
+
+
+def recipe(name: str) -> dict[str, Any]:
+    """Run the block of the page that has a name in it, and return what it defines."""
+    blocks = PAGE.read_text(encoding="utf-8").split("```")
+    code = next(block for block in blocks if block.startswith("python") and name in block)
+    namespace: dict[str, Any] = {}
+    exec(code.removeprefix("python"), namespace)
+    return namespace
+
+
+def test_serve_from_cache() -> None:
+    serve = recipe("def from_cache")["from_cache"]
+    assert serve(RIGHT, RIGHT, 0.95)
+    assert not serve(WRONG, RIGHT, 0.95)
+    assert not serve(RIGHT, RIGHT, 0.5)
+
+
+def test_gptcache() -> None:
+    """GPTCache asks an evaluation, which keeps its range."""
+    pytest.importorskip("gptcache")
+    evaluation = recipe("SimilarityEvaluation")["SameQuestion"]()
+    low, high = evaluation.range()
+    same = evaluation.evaluation({"question": RIGHT}, {"question": RIGHT})
+    other = evaluation.evaluation({"question": WRONG}, {"question": RIGHT})
+    assert low <= other < same <= high
+    assert other == low
+
+
+def test_langchain() -> None:
+    """A compressor of documents leaves out what contradicts the question."""
+    documents = pytest.importorskip("langchain_core.documents")
+    compressor = recipe("BaseDocumentCompressor")["SaysTheSame"]()
+    texts = [RIGHT, WRONG]
+    found = compressor.compress_documents(
+        [documents.Document(page_content=text) for text in texts], RIGHT
+    )
+    assert [document.page_content for document in found] == [RIGHT]
