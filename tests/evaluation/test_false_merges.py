@@ -51,7 +51,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_the_command_fails_a_build(tmp_path: Path) -> None:
-    """Exit status 1 if more is merged than `--max-wrong`; a module of the working folder is found."""
+    """Exit status 1 if more than `--max-wrong` is merged; the working folder has the module."""
     code = "import firth\ndef same(a, b):\n    return not firth.differences(a, b)\n"
     (tmp_path / "ours.py").write_text(code, encoding="utf-8")
     command = [sys.executable, "-m", "firth", "falsemerge", "--check", "ours:same", "--max-wrong"]

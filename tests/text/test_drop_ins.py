@@ -28,10 +28,11 @@ def test_serve_from_cache() -> None:
 def test_gptcache() -> None:
     """GPTCache asks an evaluation, which keeps its range."""
     pytest.importorskip("gptcache")
-    evaluation = recipe("SimilarityEvaluation")["SameQuestion"]()
+    evaluation = recipe("import SearchDistanceEvaluation")["SameQuestion"]()
     low, high = evaluation.range()
-    same = evaluation.evaluation({"question": RIGHT}, {"question": RIGHT})
-    other = evaluation.evaluation({"question": WRONG}, {"question": RIGHT})
+    cached = {"question": RIGHT, "search_result": (0.1, None)}
+    same = evaluation.evaluation({"question": RIGHT}, cached)
+    other = evaluation.evaluation({"question": WRONG}, cached)
     assert low <= other < same <= high
     assert other == low
 
