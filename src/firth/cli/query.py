@@ -115,6 +115,12 @@ def differences(
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="ISO 639-1 code. By default recognized.")
     ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Encoder that decides replaced words.")
+    ] = None,
+    least: Annotated[
+        float | None, typer.Option(help="Strength from which a difference is listed.")
+    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -123,10 +129,19 @@ def differences(
 
     Numbers, dates, names, negations, opposites, the filling of one slot, and the order of words.
     """
+    from firth.text.differences import LEAST
     from firth.text.differences import differences as find_differences
 
+    opened = None
+    if encoder is not None:
+        from firth.encoders.kinds import open_encoder
+
+        opened = open_encoder(encoder)
     pairs = _pairs(text1, text2, pairs_file)
-    results = [find_differences(a, b, language=language) for a, b in pairs]
+    least = LEAST if least is None else least
+    results = [
+        find_differences(a, b, language=language, encoder=opened, least=least) for a, b in pairs
+    ]
     rows = tuple(
         {"sentence1": a, "sentence2": b, "differ": result.differ, "why": result.summary()}
         for (a, b), result in zip(pairs, results, strict=True)

@@ -20,7 +20,7 @@ from firth.run.run import Run
 from firth.search.align import Side, align
 from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration
 from firth.search.evidence import Reader
-from firth.search.index import Index
+from firth.search.index import Index, index_encoder
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
@@ -195,7 +195,7 @@ def compare_documents(
     threshold, notes = _threshold(run, threshold)
     index = index or Index.open(run)
     (a_name, one), (b_name, two) = (_side(given, run, index) for given in (a, b))
-    aligned, reader = align(one, two, threshold), Reader(index.corpus.language)
+    aligned, reader = align(one, two, threshold), Reader(index.corpus.language, index_encoder(run))
     matches = []
     for match in aligned.matches:
         texts = [

@@ -30,7 +30,7 @@ from firth.search.calibration import (
 )
 from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
-from firth.search.index import Index
+from firth.search.index import Index, index_encoder
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
@@ -295,7 +295,7 @@ class _Finder:
         self._run, self._index, self._threshold = run, index, threshold
         self._share, self._where = false_share, where
         self._corpus = self._index.corpus
-        self._reader = Reader(self._corpus.language)
+        self._reader = Reader(self._corpus.language, index_encoder(run))
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
         self._documents = self._by_age(self._index.selected(where))

@@ -6,15 +6,21 @@ are *related*, and no duplicates.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
-from firth.text.differences import DifferenceType, differences
+from firth.encoders.encoder import PretrainedEncoder
+from firth.encoders.kinds import FoundEncoder
+from firth.text.differences import Differences, DifferenceType, differences
 from firth.text.lexicon import lexicon_of
 from firth.text.near import Kind, WordTable, are_near
 from firth.text.tokens import tokens_of
+from firth.text.types import Singles
 from firth.text.words import normal_form
 
 _FACTS = (DifferenceType.NUMBER, DifferenceType.DATE, DifferenceType.NAME, DifferenceType.ORDER)
 _MIN_WORDS = 6
+_FILLINGS = 1 << 12
+"""Vectors of fillings that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,37 @@ class Evidence:
     differ: tuple[str, ...] = ()
 
 
-class Reader:
-    """Compares pairs of texts of a language (ISO 639-1), or of one of several."""
+class SlotEncoder:
+    """The encoder of a run, opened when two fillings of one slot are first compared."""
 
-    def __init__(self, language: str = "en") -> None:
+    def __init__(self, encoder: FoundEncoder) -> None:
+        self._encoder = encoder
+        self._vector = lru_cache(_FILLINGS)(self._encode)
+
+    @cached_property
+    def _opened(self) -> PretrainedEncoder:
+        return self._encoder.open()
+
+    def _encode(self, text: str) -> Singles:
+        return self._opened.encode([text])[0]
+
+    def encode(self, texts: Sequence[str]) -> list[Singles]:
+        """Return the vectors of a few words each."""
+        return [self._vector(text) for text in texts]
+
+
+class Reader:
+    """Compares pairs of texts of a language (ISO 639-1), or of one of several.
+
+    With the encoder of a run, the cosine of two fillings decides a slot.
+    """
+
+    def __init__(self, language: str = "en", encoder: FoundEncoder | None = None) -> None:
         self._language = language
+        self._encoder = SlotEncoder(encoder) if encoder is not None else None
+
+    def _differences(self, a: str, b: str) -> Differences:
+        return differences(a, b, language=self._language, encoder=self._encoder)
 
     def compare(self, a: str, b: str) -> Evidence:
         """Return what two texts share and differ in.
@@ -45,7 +77,7 @@ class Reader:
             >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
             ('exports', 'soon')
         """
-        found = differences(a, b, language=self._language)
+        found = self._differences(a, b)
         one, two = tokens_of(a, found.language), tokens_of(b, found.language)
         both = {token.key for token in two}
         stop_words = lexicon_of(found.language).stop
@@ -66,7 +98,7 @@ class Reader:
             >>> Reader().differing("Ten ships sailed.", "Not one of 12 ships sailed.")
             ('number: Ten / 12', 'negation: – / Not')
         """
-        return tuple(map(str, differences(a, b, language=self._language).mattering))
+        return tuple(map(str, self._differences(a, b).mattering))
 
     def differing_passages(self, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
         """Return numbers, dates, names and orders in which sentences of two documents differ.
@@ -90,7 +122,7 @@ class Reader:
             str(item)
             for i, j in ends
             if j >= first
-            for item in differences(texts[i], texts[j], language=self._language).mattering
+            for item in self._differences(texts[i], texts[j]).mattering
             if item.kind in _FACTS
         ]
         return tuple(dict.fromkeys(found))
@@ -107,6 +139,6 @@ class Reader:
         one, two = normal_form(a).split(), normal_form(b).split()
         if one == two:
             return Kind.EXACT
-        if differences(a, b, language=self._language):
+        if self._differences(a, b):
             return Kind.RELATED
         return Kind.NEAR if are_near(one, two) else Kind.SIMILAR
