@@ -50,7 +50,8 @@ class SlotEncoder:
         return self._encoder.open()
 
     def _encode(self, text: str) -> Singles:
-        return self._opened.encode([text])[0]
+        vector: Singles = self._opened.encode([text])[0]
+        return vector
 
     def encode(self, texts: Sequence[str]) -> list[Singles]:
         """Return the vectors of a few words each."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from html import escape
+from itertools import islice
 from typing import Any, ClassVar, Protocol
 from unicodedata import normalize
 
@@ -323,7 +324,7 @@ class _Comparison:
         b = [token for token in self.only_b if token.kind == kind or token.lower in calendar]
         a, b = self._counted(a, self.a, b, self.b), self._counted(b, self.b, a, self.a)
         for token in a[:_MANY]:
-            same = next((other for other in b if self._same_value(token, other)), None)
+            same = next((other for other in b[:_MANY] if self._same_value(token, other)), None)
             if same is not None:
                 a, b = [t for t in a if t is not token], [t for t in b if t is not same]
         if kind == "date" and self.lexicon.is_joined:
@@ -347,7 +348,7 @@ class _Comparison:
         stems = {after(other, there).removesuffix("s") for other in others[:_MANY]}
         return [
             token
-            for token in tokens
+            for token in tokens[:_MANY]
             if token.lower != "1" or not token.text.isalpha() or after(token, read) in stems
         ]
 
@@ -384,7 +385,7 @@ class _Comparison:
         """Yield opposites, and negations that flip none of them."""
         flips_a = self._flips(self.only_a, self.only_b, self.a)
         flips_b = self._flips(self.only_b, self.only_a, self.b)
-        for one, two in self._opposites():
+        for one, two in islice(self._opposites(), _MANY):
             flips_a = [token for token in flips_a if token is not one]
             flips_b = [token for token in flips_b if token is not two]
             flip = self._near(flips_a, one) or self._near(flips_b, two)
@@ -533,7 +534,11 @@ class _Comparison:
     def _limits(self) -> Iterator[Difference]:
         """Yield what limits one text alone, such as *only*."""
         a, b = (
-            [t for t in side if t.lower in self.lexicon.limits and not self._is_denied(t, read)]
+            [
+                t
+                for t in side[:_MANY]
+                if t.lower in self.lexicon.limits and not self._is_denied(t, read)
+            ]
             for side, read in ((self.only_a, self.a), (self.only_b, self.b))
         )
         if bool(a) != bool(b):

@@ -85,6 +85,10 @@ _BLOCKS = 3
 _MOVED, _CHARACTERS, _VOICE = 0.5, 0.75, 0.5
 """Factors of a moved clause, of a script whose words are single characters, and of a passive in one
 text, which turns who acts."""
+_COMMON = 0.6
+"""Share of the words of meaning that texts have in common, from which their order tells."""
+_NAMED = 4
+"""Words that stand elsewhere, at most, where all are named, and not only those that moved."""
 _COMMAS = ",\u3001\uff0c"
 _LONGEST_GAP = 40
 _BETWEEN = 3
@@ -101,7 +105,7 @@ class Words(NamedTuple):
 
 
 def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float, Pairs]:
-    """Return how surely another order says something else, in [0, 1], and the pairs that moved.
+    """Return how surely another order says something else, in [0, 1], and pairs that moved.
 
     It is the share of shared words of meaning that stand in another order, and more where a word
     took the frame of another one: what stands before and after it. One clause that moved weighs
@@ -113,7 +117,8 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
         places: Pairs of places in the content of both.
         lexicon: The word lists of their language.
     """
-    if len(places) < 2:
+    common = 2 * len(places) / max(1, len(a.content) + len(b.content))
+    if len(places) < 2 or common < _COMMON:
         return 0.0, []
     ranks_a, ranks_b = _ranks(a, lexicon), _ranks(b, lexicon)
     ranked = sorted((ranks_a[i], ranks_b[j], i, j) for i, j in places)
@@ -134,14 +139,16 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     score = len(turned) / len(places) + _EXCHANGED * min(_MOST, exchanged)
     is_pair = len(a.tokens) == len(b.tokens) == len(turned) + 1
     score *= 1.0 if blocks > _BLOCKS or is_exchange or is_pair else _MOVED
-    score *= (2 * len(places) / (len(a.content) + len(b.content))) ** 0.5
+    score *= common**0.5
     if lexicon.by.isdisjoint(t.lower for t in a.tokens) != lexicon.by.isdisjoint(
         t.lower for t in b.tokens
     ):
         score *= _VOICE
     if any(a.tokens[a.content[i]].is_character for i, _ in turned):
         score *= _CHARACTERS
-    return min(1.0, score / (2 * _CUT)), sorted(turned)
+    elsewhere = [(i, j) for n, (i, j) in enumerate(places) if position[j] != n]
+    moved = elsewhere if len(elsewhere) <= _NAMED else sorted(turned)
+    return min(1.0, score / (2 * _CUT)), moved
 
 
 def _ascending(ranks: Sequence[int]) -> set[int]:

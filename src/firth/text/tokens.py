@@ -292,13 +292,14 @@ def _amount(written: str, language: str) -> float | None:
 def _numeral(read: _Matches, at: int) -> tuple[float, int]:
     """Return the value of a numeral in words that begins at a place, and its number of words."""
     lexicon, total, hundreds, digits, count = read.lexicon, 0.0, 0.0, 0.0, 0
+    tens = 10 if lexicon.is_joined else 20  # *ten nine* is two numbers, and its characters one
     for lower in (word.lower for word in read.words[at : at + _LONGEST_NUMERAL]):
         value, scale = lexicon.numerals.get(lower, 0), lexicon.scales.get(lower, 0)
         if scale and count and scale < 1000:
             hundreds, digits = hundreds + (digits or 1) * scale, 0.0
         elif scale and count:
             total, hundreds, digits = total + ((hundreds + digits) or 1) * scale, 0.0, 0.0
-        elif value and (not digits or (digits >= 10 and digits % 10 == 0 and value < 10)):
+        elif value and (not digits or (digits >= tens and digits % 10 == 0 and value < 10)):
             digits += value
         else:
             break
