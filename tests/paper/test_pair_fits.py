@@ -4,7 +4,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -88,25 +87,6 @@ def assert_same(one: list[PairProfile], two: list[PairProfile]) -> None:
             assert first.positions.tolist() == second.positions.tolist()
         for first, second in zip(a.terms, b.terms, strict=True):
             assert first.tolist() == second.tolist()
-
-
-def test_a_group_is_screened_once_and_equals_single_sentences(
-    built: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Shortlists have the same bytes alone and in a group, with positions in memory and mapped."""
-    alone = opened(built, size=3)
-    np.save(tmp_path / "positions.npy", alone.corpus.positions())
-    changes = {"contexts": {"shortlist": SHORTLIST, "size": 3}, "fits": {"pmi": False}}
-    grouped = Origin.open(built.changed({"paper": changes}), tmp_path / "positions.npy")
-    screen = Mock(wraps=grouped.index.screen)
-    monkeypatch.setattr(grouped.index, "screen", screen)
-    monkeypatch.setattr("firth.paper.origin._BLOCK", 1)
-    list(grouped.profiles(PAIRS))
-    sentences = sorted({sentence for pair in PAIRS for sentence in pair})
-    screen.assert_called_once_with(sentences, grouped.candidates.chunks)
-    for sentence in sentences:
-        (one,), (other,) = (o.candidates.shortlists([sentence]) for o in (alone, grouped))
-        assert one.tobytes() == other.tobytes()
 
 
 def test_fits_are_stored_to_the_last_bit(built: Run, tmp_path: Path) -> None:

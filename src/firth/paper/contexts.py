@@ -1,7 +1,7 @@
 """Context sets C_s: screen the corpus, rank by coherence, choose greedily by Eq. 3 (§3.3, §5.4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from firth.paper.retrieve import ChunkIndex
 from firth.paper.settings import ContextSettings, Weights
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
-from firth.text.types import Floats, Ints, Singles, TextPair, ranges
+from firth.text.types import Floats, Ints, Singles, ranges
 from firth.text.words import jaccard, normal_form, words
 
-GROUP = 1_024
-"""Pairs whose sentences are screened at once: the index is read once for all."""
 MAX_JACCARD = 0.5
 """Sentences before two contexts of a set are less similar than this (§3.3)."""
 
@@ -25,8 +23,8 @@ MAX_JACCARD = 0.5
 class Candidates:
     """Makes shortlists of positions: by TF-IDF and coherence, or at random.
 
-    `positions` are all those of the corpus, ascending, and may be memory-mapped. `chunks` are
-    screened for a sentence. `seed` decides random positions, with the sentence.
+    `positions` are all those of the corpus, ascending. `chunks` are screened for a sentence. `seed`
+    decides random positions, with the sentence.
     """
 
     positions: Ints
@@ -35,14 +33,6 @@ class Candidates:
     settings: ContextSettings
     chunks: int
     seed: int
-    cached: dict[str, Ints] = field(default_factory=dict, repr=False)
-
-    def ahead(self, pairs: Sequence[TextPair]) -> None:
-        """Make the shortlists of the sentences of a group of pairs; `shortlists` then has them."""
-        sentences = sorted({sentence for pair in pairs for sentence in pair})
-        lists = self.shortlists(sentences)
-        self.cached.clear()
-        self.cached.update(zip(sentences, lists, strict=True))
 
     def shortlists(self, sentences: Sequence[str]) -> list[Ints]:
         """Return at most `shortlist` distinct positions for each sentence, the best first.
@@ -52,8 +42,6 @@ class Candidates:
         Raises:
             InputError: The corpus has no context at all.
         """
-        if self.cached.keys() >= set(sentences):
-            return [self.cached[sentence] for sentence in sentences]
         positions = self.positions
         if not len(positions):
             raise InputError(

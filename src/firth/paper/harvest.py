@@ -23,7 +23,7 @@ from firth.paper.settings import HarvestSettings, PaperSettings
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
-from firth.run.files import mapped, write_text
+from firth.run.files import write_text
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
@@ -98,9 +98,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
-        positions = workspace / SCRATCH / "positions.npy"
-        mapped(positions, Corpus.open(seen).positions)
-        work = _Scoring(seen, positions.resolve())
+        work = _Scoring(seen)
         missing = [
             (shard, file) for shard, file in zip(shards, files, strict=True) if not file.is_file()
         ]
@@ -138,10 +136,9 @@ class _Scoring:
     """The work of an executor: shards in, lines of JSON out."""
 
     run: Run
-    positions: Path
 
     def open(self) -> Callable[[Shard], str]:
-        origin = open_origin(self.run, self.positions)
+        origin = open_origin(self.run)
         corpus, seed = Corpus.open(self.run), self.run.settings.seed
 
         def score(shard: Shard) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.encoders.transformer import device
 from firth.paper.coherence import COHERENCE, Coherence
-from firth.paper.contexts import GROUP, Candidates, choose
+from firth.paper.contexts import Candidates, choose
 from firth.paper.direct import Direct
 from firth.paper.fits import (
     EQUAL,
@@ -28,7 +28,7 @@ from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import GENERATOR, open_generator, train_generator
 from firth.run.console import Progress
 from firth.run.errors import InputError
-from firth.run.files import open_mapped, read_json, write_json
+from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Outcome, Stage
@@ -46,7 +46,7 @@ _FILE = "deviations.json"
 _REFERENCE, _REFERENCE_CONTEXTS = 24, 4
 """Pairs of corpus sentences that give the deviations of the terms, and contexts of a sentence."""
 _BLOCK = 64
-"""Pairs that are scored together; it divides `GROUP`."""
+"""Pairs that are scored together."""
 
 
 def reads_of(run: Run) -> tuple[Stage, ...]:
@@ -101,7 +101,7 @@ def open_plug_in(name: str, run: Run | None) -> "Origin | Direct | None":
     return open_origin(run) if name == "origin" and run is not None else None
 
 
-def open_origin(run: Run, positions: Path | None = None) -> "Origin | Direct":
+def open_origin(run: Run) -> "Origin | Direct":
     """Open the similarity of a run: Origin, or direct contexts where `paper.direct` is set.
 
     Raises:
@@ -111,7 +111,7 @@ def open_origin(run: Run, positions: Path | None = None) -> "Origin | Direct":
     settings, where = run.wing("paper", PaperSettings), device()
     if settings.direct:
         return Direct.open(settings.direct, settings.number_format(where), where)
-    return Origin.open(run, positions)
+    return Origin.open(run)
 
 
 def learned_terms(run: Run) -> dict[str, bool]:
@@ -131,7 +131,6 @@ class Origin:
         generator: Seq2Seq,
         settings: PaperSettings,
         seed: int,
-        positions: Path | None = None,
         weights: Weights | None = None,
     ) -> None:
         self.corpus, self.index, self.settings = corpus, index, settings
@@ -140,7 +139,7 @@ class Origin:
             corpus, coherence, generator, self.weights, settings.fits.pmi, settings.window
         )
         self.candidates = Candidates(
-            positions=corpus.positions() if positions is None else open_mapped(positions),
+            positions=corpus.positions(),
             index=index,
             coherence=coherence,
             settings=settings.contexts,
@@ -149,13 +148,10 @@ class Origin:
         )
 
     @classmethod
-    def open(
-        cls, run: str | Path | Run, positions: Path | None = None, *, scaled: bool = True
-    ) -> "Origin":
+    def open(cls, run: str | Path | Run, *, scaled: bool = True) -> "Origin":
         """Open a run whose index, coherence model and generator are built.
 
-        `positions` is a file of those of the corpus (.npy), which processes then share. `scaled`
-        says whether terms are divided by their deviations (`build_deviations`).
+        `scaled` says whether terms are divided by their deviations (`build_deviations`).
 
         Raises:
             InputError: There is no such run, or its corpus has changed since.
@@ -176,7 +172,7 @@ class Origin:
             deviations = read_json(run.folder(DEVIATIONS) / _FILE)
             of_terms = deviations["pmi" if settings.fits.pmi else "log p"]
             weights = resolved(settings.fits.weights, learned_terms(run), of_terms)
-        return cls(corpus, *models, settings, run.settings.seed, positions, weights)
+        return cls(corpus, *models, settings, run.settings.seed, weights)
 
     @property
     def name(self) -> str:
@@ -228,8 +224,6 @@ class Origin:
         with bar:
             for start in range(0, len(pairs), _BLOCK):
                 block = pairs[start : start + _BLOCK]
-                if start % GROUP == 0:
-                    self.candidates.ahead(pairs[start : start + GROUP])
                 # Sorted, so that swapping the sentences of a pair changes no batch, and no bit.
                 new = sorted({sentence for pair in block for sentence in pair} - sets.keys())
                 if new:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from firth.paper.contexts import GROUP, choose
+from firth.paper.contexts import choose
 from firth.paper.fits import EQUAL, ContextSet, PairProfile
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import ContextSettings, Measure, PaperSettings, Weights
@@ -77,13 +77,10 @@ def build_fits(run: Run, name: str, pairs: Sequence[TextPair]) -> Outcome:
     size = max(1, _SHARD_FITS // (4 * settings.contexts.shortlist))
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        origin, starts, until = Origin.open(every_term), range(0, len(pairs), size), 0
+        origin, starts = Origin.open(every_term), range(0, len(pairs), size)
         for start in progress(starts, "Terms of Eq. 3"):
             file = workspace / f"{start:08}.safetensors"
             if not file.is_file():
-                if start >= until:
-                    until = start + GROUP // size * size
-                    origin.candidates.ahead(pairs[start:until])
                 write_fits(file, pair_fits(origin, pairs[start : start + size]))
         return {"pairs": len(pairs), "shards": len(starts)}
 

@@ -113,7 +113,7 @@ def build_index(run: Run) -> Outcome:
         buckets = np.flatnonzero(np.diff(columns.indptr))
         postings = columns[buckets]
         parts = (buckets, postings.indptr, postings.indices, postings.data.astype(np.float32))
-        for name, values in zip(_PARTS, (*parts, idf, bounds), strict=True):
+        for name, values in zip(_PARTS, (*parts, idf[buckets], bounds), strict=True):
             np.save(workspace / f"{name}.npy", values)
         return {"chunks": n_chunks, "buckets": len(buckets), "postings": postings.nnz}
 
@@ -151,9 +151,11 @@ class ChunkIndex:
     def open(cls, run: Run) -> "ChunkIndex":
         """Open the index of a run; raise `MissingStageError` where there is none."""
         folder = run.folder(RETRIEVE)
-        buckets, starts, chunks, weights, idf, bounds = (
+        buckets, starts, chunks, weights, rarity, bounds = (
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in _PARTS
         )
+        idf = smooth_idf(np.zeros(1 << _BITS, np.int64), len(bounds) - 1)
+        idf[buckets] = rarity
         postings = csr_matrix((weights, chunks, starts), shape=(len(buckets), len(bounds) - 1))
         return cls(buckets, postings, idf, bounds)
 
