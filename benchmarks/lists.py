@@ -70,17 +70,9 @@ def fixed(left: Sequence[str], right: Sequence[str]) -> Pairs:
 
 def fuzzy(left: Sequence[str], right: Sequence[str]) -> Pairs:
     """Return the best of each left text by rapidfuzz's token sort from 90 on."""
-    found = set()
-    for i, text in enumerate(left):
-        best = process.extractOne(
-            text,
-            right,
-            scorer=fuzz.token_sort_ratio,
-            processor=utils.default_process,
-            score_cutoff=FUZZ,
-        )
-        found |= set() if best is None else {(i, best[2])}
-    return found
+    words = [[utils.default_process(text) for text in side] for side in (left, right)]
+    scores = process.cdist(*words, scorer=fuzz.token_sort_ratio, score_cutoff=FUZZ, dtype=np.uint8)
+    return {(i, int(j)) for i, j in enumerate(scores.argmax(axis=1)) if scores[i, j] >= FUZZ}
 
 
 def ours(precision: float) -> Callable[[Sequence[str], Sequence[str]], Pairs]:

@@ -13,7 +13,7 @@ import firth
 from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.search.calibration import Calibration, MatchNull
-from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS
+from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS, Review
 from firth.search.pairing import Compared, Proof, leads
 from firth.text.near import Kind
 from firth.text.types import Singles
@@ -361,3 +361,22 @@ def test_known_strangers_prove_how_many_matches_are_false() -> None:
     assert "unlike" in " ".join(unlike.notes)
     with pytest.raises(InputError, match="at least 20"):
         match(LEFT, PAIRED, unrelated=unrelated[:19])
+
+
+def test_some_answers_prove_how_many_matches_are_false(tmp_path: Path) -> None:
+    """59 right of 59 are at most 5 %; a row without an answer is named; the draw is uniform."""
+    assert Review(matches=900, judged=59, right=59).at_most_false == pytest.approx(0.05, abs=2e-3)
+    assert Review(matches=900, judged=10, right=0).at_most_false == 1.0
+    matches, file = match(LEFT, PAIRED), tmp_path / "review.csv"
+    assert matches.review(file, 20) is None
+    lines = file.read_text().splitlines()
+    assert lines[0].startswith("match,left_id,text,right_id,nearest")
+    assert len(lines) == 21
+    with pytest.raises(InputError, match=r"20 rows without an answer, the first in line 2"):
+        matches.review(file)
+    answers = [f"{int(at > 1)}{line}" for at, line in enumerate(lines)]
+    file.write_text("\n".join([lines[0], *answers[1:]]))
+    review = matches.review(file)
+    assert review is not None
+    assert (review.judged, review.right, review.matches) == (20, 19, matches.matches)
+    assert "at most 21.6% of" in review.summary()

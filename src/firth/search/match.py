@@ -1,15 +1,19 @@
 """Matching: which texts of two lists, or of one, are the same thing."""
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, ClassVar
 
 import numpy as np
 
 from firth.run.console import WIDTH, plural
+from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
-from firth.run.results import Record, Results
+from firth.run.outputs import write_rows
+from firth.run.results import Record, Result, Results
 from firth.search.calibration import percent
 from firth.search.evidence import Reader
 from firth.search.pairing import LEVELS, Compared, Found, Proof, grouped, leads
@@ -24,8 +28,8 @@ PRECISION = 0.9
 _MORE, _FEW_MORE, _MANY = 1.1, 5, 1.25
 """Times as many matches, and so many more, that another similarity than `BOTH` must find, since the
 best of several is best by chance, too; and times as many where several texts match one."""
-_ALIKE = 0.01
-"""Chance below which the unrelated texts are said to be unlike the others."""
+_SURELY, _ALIKE = 0.95, 0.01
+"""How often a bound holds, and the chance below which unrelated texts are said to be unlike."""
 _EQUAL, _NEARLY, _LEAST = np.float32(1), np.float32(0.999), 1e-6
 
 
@@ -69,6 +73,36 @@ class Match(Record):
     def is_match(self) -> bool:
         """Whether the nearest matches."""
         return self.right is not None
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Review(Result):
+    """What people said of some matches, and what that proves of all.
+
+    Attributes:
+        matches: Matches of the list.
+        judged: Those that were judged.
+        right: Those of them that are right.
+    """
+
+    matches: int
+    judged: int
+    right: int
+
+    @property
+    def at_most_false(self) -> float:
+        """The highest share of false matches, in [0, 1], at 95 % (Clopper and Pearson 1934)."""
+        from scipy.stats import beta
+
+        wrong = self.judged - self.right
+        return float(beta.ppf(_SURELY, wrong + 1, self.right)) if self.right else 1.0
+
+    def summary(self) -> str:
+        """Return the share of right matches, and the bound."""
+        return (
+            f"{self.right:,} of {self.judged:,} judged matches are right: at most "
+            f"{percent(self.at_most_false)} of {self.matches:,} are false, at 95%"
+        )
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -146,6 +180,41 @@ class Matches(Results[Match]):
             chance = "" if item.chance is None else f", chance {item.chance:.2g}"
             differ = f"; differ in {', '.join(item.differ)}" if item.differ else ""
             yield f"  {item.kind.value}, similarity {item.score:.2f}{chance}{differ}"
+
+    def review(self, file: str | Path, count: int = 60, seed: int = 13) -> Review | None:
+        """Write some matches to judge, or read them back; near misses count in what they prove.
+
+        Fill the column `match` with 1 or 0, and call this again.
+
+        Args:
+            file: CSV. A file that is there is read.
+            count: Matches, of which every one is as likely to be drawn.
+            seed: Of the draw.
+
+        Raises:
+            InputError: A row of a file that is there has neither 1 nor 0.
+        """
+        path = Path(file)
+        if not path.exists():
+            drawn = np.random.default_rng(seed).permutation(self.matches)[:count]
+            found = [self.found[at] for at in np.sort(drawn).tolist()]
+            names = ("left_id", "right_id", "text", "nearest", "differ")
+            write_rows(
+                path,
+                [
+                    {"match": ""} | {k: v for k, v in item.as_dict().items() if k in names}
+                    for item in found
+                ],
+            )
+            return None
+        with path.open(encoding="utf-8-sig", newline="") as rows:
+            answers = [(row.get("match") or "").strip() for row in csv.DictReader(rows)]
+        if wrong := [at for at, answer in enumerate(answers, 2) if answer not in ("0", "1")]:
+            raise InputError(
+                f"{path}: {plural(len(wrong), 'row')} without an answer, the first in line "
+                f"{wrong[0]}; expected 1 or 0 in the column 'match'"
+            )
+        return Review(matches=self.matches, judged=len(answers), right=answers.count("1"))
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
         """Return plain values, for JSON; with the first `top` matches only, if given."""
