@@ -72,6 +72,7 @@ def test_sentence_transformers_gives_the_same_vectors(
 
 def test_a_static_encoder_of_the_library_opens(tmp_path: Path) -> None:
     """With another tokenizer, a Normalize module and half-precision numbers."""
+    pytest.importorskip("sentence_transformers")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Normalize
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding

@@ -22,7 +22,7 @@ def test_the_page_is_self_contained(toy_folder: Path, tmp_path: Path) -> None:
     assert report["explanations"]
     assert report["thresholds"]
     assert f"<h2>Duplicates</h2>\n<p>{report['duplicates'].compared:,} sentences" in page
-    assert report["duplicates"].groups[0].members[0].evidence in page
+    assert report["duplicates"][0].members[0].evidence in page
     for text in (report["verdict"], report["query"], report["explanations"][0].text1):
         assert text.split()[0] in page
     with pytest.raises(InputError):

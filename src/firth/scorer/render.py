@@ -1,20 +1,13 @@
-"""Pages and pieces of HTML: the style sheet, templates that escape, and tables for notebooks.
+"""Pages and pieces of HTML: the style sheet, and templates that escape.
 
 A page needs no other file and has no scripts, for light and dark screens.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from firth.run.console import escaped
-
-_TABLE = (
-    "<p>{{ heading }}</p><table><tr>{% for c in columns %}<th>{{ c }}</th>{% endfor %}</tr>"
-    "{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>"
-    "{% endfor %}</table>"
-)
 
 
 @cache
@@ -39,14 +32,3 @@ def template(text: str, **options: Any) -> Any:
         return escaped(value) if type(value) is str else value
 
     return Environment(autoescape=True, finalize=plain, **options).from_string(text)
-
-
-def notebook(article: str) -> str:
-    """Return HTML with the style sheet in front, for the output of a notebook."""
-    return f"<style>{style()}</style>{article}"
-
-
-def html_table(heading: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a heading and a table as HTML; every text is escaped."""
-    text: str = template(_TABLE).render(heading=heading, columns=columns, rows=rows)
-    return notebook(text)

@@ -6,11 +6,11 @@ what matters, such as a number, are no matches: they are listed as related.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from firth.corpus.corpus import Corpus
 from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_json_lines
+from firth.run.results import Record, Results, plain
 from firth.run.run import Run
 from firth.search.calibration import (
     FEWEST,
@@ -57,7 +58,7 @@ _NO_DATE = "~"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Member:
+class Member(Record):
     """A sentence or document of a group.
 
     Attributes:
@@ -73,6 +74,7 @@ class Member:
         number: Number of the sentence, or of the document, in the corpus.
     """
 
+    derived: ClassVar = ("evidence",)
     document: str
     title: str
     sentence: int
@@ -110,7 +112,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Record):
     """A representative, which is the earliest text, and later ones that match it.
 
     Attributes:
@@ -121,6 +123,7 @@ class Group:
             template.
     """
 
+    derived: ClassVar = ("kind",)
     representative: Member
     members: tuple[Member, ...]
     boilerplate: bool = False
@@ -130,18 +133,13 @@ class Group:
         """The least near kind of its members."""
         return max((member.kind for member in self.members), key=[*Kind].index)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        members = [asdict(member) | {"evidence": member.evidence} for member in self.members]
-        return {**asdict(self), "members": members, "kind": self.kind.value}
-
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Duplicates(Sequence[Group]):
+class Duplicates(Results[Group]):
     """Groups of texts that say the same, those with the nearest members first.
 
     Attributes:
-        groups: Boilerplate first, then groups with exact members, then by score; of equals the
+        items: Boilerplate first, then groups with exact members, then by score; of equals the
             largest first.
         related: Texts with later ones that are near or similar, and differ in what matters.
         threshold: Least cosine of similar sentences. Documents are similar where sentences from
@@ -150,76 +148,49 @@ class Duplicates(Sequence[Group]):
             another document; None where nothing is known.
     """
 
+    named: ClassVar = "groups"
+    derived: ClassVar = ("counts",)
+    columns: ClassVar = ("representative", "kind", "evidence", "text")
     unit: Unit
     compared: int
-    groups: tuple[Group, ...]
     related: tuple[Group, ...]
     threshold: float
     false_share: float | None = None
     notes: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        """Return the number of groups."""
-        return len(self.groups)
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return a group, or some."""
-        return self.groups[place]
-
-    def __repr__(self) -> str:
+    def summary(self) -> str:
         """Return the numbers of texts and groups."""
-        return (
-            f"Duplicates({plural(len(self.groups), 'group')} of {self.compared:,} {self.unit}s, "
-            f"{len(self.related):,} related)"
-        )
+        groups = plural(len(self), "group")
+        return f"{self.compared:,} {self.unit}s: {groups}, {len(self.related):,} related"
 
-    def _repr_html_(self) -> str:
-        """Return the groups as a table for a notebook."""
-        from firth.scorer.render import html_table
-
-        rows = [
-            (group.representative.text, member.kind.value, member.evidence, member.text)
-            for group in self.groups
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record for each member."""
+        return [
+            {"representative": group.representative.text, **member.as_dict()}
+            for group in self
             for member in group.members
         ]
-        return html_table(repr(self), ("representative", "kind", "evidence", "member"), rows)
 
     def counts(self) -> dict[str, int]:
         """Return the number of groups, and of members of each kind."""
-        every = (*self.groups, *self.related)
-        kinds = [member.kind for group in every for member in group.members]
+        kinds = [member.kind for group in (*self, *self.related) for member in group.members]
         counted = {kind.value: kinds.count(kind) for kind in Kind}
-        return {"groups": len(self.groups), **counted}
+        return {"groups": len(self), **counted}
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
-        """Return plain values, for JSON; with the first `top` groups only, if given."""
-        return {
-            "unit": self.unit,
-            "compared": self.compared,
-            "threshold": self.threshold,
-            "false_share": self.false_share,
-            "notes": list(self.notes),
-            "counts": self.counts(),
-            "groups": [group.as_dict() for group in self.groups[:top]],
-            "related": [group.as_dict() for group in self.related[:top]],
-        }
+        """Return plain values, for JSON; with the first `top` groups of both kinds, if given."""
+        return {**super().as_dict(top), "related": plain(self.related[:top])}
 
-    def text(self, top: int = 10) -> str:
-        """Return the counts and the first `top` groups as text, at most 80 columns wide."""
-        return "\n".join(self._lines(top))
-
-    __str__ = text
-
-    def _lines(self, top: int) -> Iterator[str]:
+    def lines(self, top: int) -> Iterator[str]:
+        """Yield the counts, and the first `top` groups."""
         counts = self.counts()
         yield f"{self.compared:,} {self.unit}s: {plural(counts['groups'], 'group')}"
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
         of = "sentences with a" if self.unit == "document" else "a"
         if self.threshold < 1:
             yield f"similar: {of} cosine of at least {self.threshold:.3g}"
-        for line in self.notes:
-            yield fill(line, WIDTH)
-        yield from _listed(self.groups[:top])
+        yield from self.notes
+        yield from _listed(self[:top])
         if self.related:
             yield "\nRelated, and no duplicates, because they differ in what matters:"
             yield from _listed(self.related[: max(1, top // 4)])
@@ -409,7 +380,7 @@ class _Finder:
         return Duplicates(
             unit="sentence",
             compared=count,
-            groups=groups,
+            items=groups,
             related=related,
             threshold=least,
             false_share=share,
@@ -457,7 +428,7 @@ class _Finder:
         return Duplicates(
             unit="document",
             compared=len(order),
-            groups=groups,
+            items=groups,
             related=related,
             threshold=least,
             notes=notes,
@@ -654,7 +625,7 @@ def write_cleaned(
     dropped = dropped_file(out)
     for path in (out, dropped):
         claim_output(path, force)
-    gone = {member.number for group in result.groups for member in group.members}
+    gone = {member.number for group in result for member in group.members}
     kept = 0
 
     def lines() -> Iterator[dict[str, Any]]:
@@ -676,7 +647,7 @@ def write_cleaned(
             yield {**known.fields, **{name: value for name, value in named.items() if value}}
 
     def reasons() -> Iterator[dict[str, Any]]:
-        for group in result.groups:
+        for group in result:
             for member in group.members:
                 yield {
                     **_named(member),
