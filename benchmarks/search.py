@@ -148,7 +148,14 @@ def answers(file: Path) -> Task:
         paragraphs = [text for text in row["text"].split("\n\n") if len(text.split()) >= 20]
         if len(paragraphs) >= 3 and len(row["title"].split()) >= 4:
             documents[row["id"]], queries[row["id"]] = paragraphs[-1], row["title"]
-    return Task("forum, answers", documents, [*queries.values()], [{name} for name in queries])
+    names = [*documents]
+    chosen = [names[at] for at in np.random.default_rng(7).permutation(len(names))[:800].tolist()]
+    return Task(
+        "forum, answers",
+        {name: documents[name] for name in chosen},
+        [queries[name] for name in chosen[:300]],
+        [{name} for name in chosen[:300]],
+    )
 
 
 def questions(folder: Path) -> Task:
@@ -157,7 +164,7 @@ def questions(folder: Path) -> Task:
         [line.split("\t") for line in (folder / name).read_text().splitlines()[1:]]
         for name in ("cached.tsv", "queries.tsv")
     ]
-    asked = [row for row in tables[1] if row[1] == "1"]
+    asked = [row for row in tables[1] if row[1] == "1"][:300]
     documents = {row[0]: row[1] for row in tables[0]}
     return Task("Quora", documents, [row[0] for row in asked], [{row[2]} for row in asked])
 

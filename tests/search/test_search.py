@@ -304,7 +304,7 @@ def test_the_verdict_follows_the_first_hit(
     low = min(evidence)
     assert low < evidence[0], "premise"
     assert evidence != sorted(evidence, reverse=True), "premise"
-    answers = Answers(np.array([low, *[evidence[0] + 1e-6] * 19]), np.array([low + 1e-6]))
+    answers = Answers(np.array([low, *[evidence[0] + 1e-6] * 19]), np.full(20, low + 1e-6))
     monkeypatch.setattr(
         calibrated, "calibration", Calibration(None, {"sentence": answers}, frozenset({"LATIN"}))
     )
