@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from firth.search.bm25 import hash_of
 from firth.text.types import Floats, Ints, Singles
 from firth.text.words import normal_form
 
@@ -29,10 +28,7 @@ RUN = 6
 Windows = dict[tuple[int, int], Floats]
 """(m, n) of `SHAPES` -> similarities of m sentences from i on with n of the other document from j
 on, (len(a) - m + 1, len(b) - n + 1), at least (0, 0)."""
-Hashes = npt.NDArray[np.uint64]
 _EQUAL, _MARGIN = 1e9, 1e-6
-_BASE = 0x9E3779B97F4A7C15
-_INVERSE = pow(_BASE, -1, 1 << 64)
 
 
 @dataclass(frozen=True)
@@ -84,37 +80,24 @@ class Side:
         self._vectors = vectors
 
     @cached_property
-    def _sums(self) -> tuple[Hashes, Hashes]:
-        """Sums of hash x base^k over the words before each place, and the inverse of base^place."""
-        n = len(self.words)
-        powers, inverses = np.empty(n + 1, np.uint64), np.empty(n + 1, np.uint64)
-        powers[0] = inverses[0] = 1
-        for steps, factor in ((powers, _BASE), (inverses, _INVERSE)):
-            steps[1:] = factor
-            np.multiply.accumulate(steps, out=steps)
-        hashes = np.fromiter(map(hash_of, self.words), np.uint64, n)
-        return np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes * powers[:-1])]), inverses
-
-    def hashes(self, first: Ints, end: Ints) -> Hashes:
-        """Return a hash of each run of words; equal runs of any two documents have equal ones."""
-        sums, inverses = self._sums
-        lengths = (end - first).astype(np.uint64)
-        return (sums[end] - sums[first]) * inverses[first] + lengths * np.uint64(_INVERSE)
+    def runs(self) -> Ints:
+        """Hashes of all runs of `RUN` words, in order; equal runs of any two documents have one."""
+        runs = (self.words[first : first + RUN] for first in range(len(self.words) - RUN + 1))
+        return np.array([hash(tuple(run)) for run in runs], np.int64)
 
     @cached_property
-    def runs(self) -> Hashes:
-        """Hashes of all runs of `RUN` words, in order."""
-        first = np.arange(max(len(self.words) - RUN + 1, 0))
-        return self.hashes(first, first + RUN)
-
-    @cached_property
-    def forms(self) -> tuple[Hashes, ...]:
+    def forms(self) -> tuple[Ints, ...]:
         """Hashes of the words of all runs of 1, 2, ... sentences."""
-        n = len(self.masses)
-        firsts = [np.arange(max(n - size + 1, 0)) for size in range(1, LONGEST + 1)]
+        bounds = self._bounds.tolist()
         return tuple(
-            self.hashes(self._bounds[first], self._bounds[first + size])
-            for size, first in enumerate(firsts, start=1)
+            np.array(
+                [
+                    hash(tuple(self.words[first:end]))
+                    for first, end in zip(bounds, bounds[size:], strict=False)
+                ],
+                np.int64,
+            )
+            for size in range(1, LONGEST + 1)
         )
 
     @cached_property
