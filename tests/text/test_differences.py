@@ -1,5 +1,6 @@
 """What differs: typed items with their places, in every language that has a file."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
@@ -323,3 +324,43 @@ def test_days_and_months_of_a_language(language: str) -> None:
     if len(days) >= 2:
         pair = frame(language, days[0]), frame(language, days[1])
         assert types(*pair, language) == [TYPE.DATE]
+
+
+class Encoder:
+    """Says that two words are near, as a table says."""
+
+    def __init__(self, cosine: float) -> None:
+        self.cosine = cosine
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return two vectors with one cosine."""
+        return [[1.0, 0.0], [self.cosine, (1 - self.cosine**2) ** 0.5]][: len(texts)]
+
+
+def test_an_encoder_decides_a_slot() -> None:
+    """From 0.7 its fillings say the same, below 0.3 they differ, whichever the words alone say."""
+    sure = "The storm water drains into it.", "The surface water drains into it."
+    weak = "He bought a lovely blanket there.", "He bought a lovely carpet there."
+    assert differences(*sure)
+    assert not differences(*weak)
+    assert not differences(*sure, encoder=Encoder(0.8))
+    assert differences(*sure, encoder=Encoder(0.5))
+    assert not differences(*weak, encoder=Encoder(0.5))
+    assert differences(*weak, encoder=Encoder(0.1))
+
+
+def test_strength_orders_differences() -> None:
+    """Less finds more; texts that share little differ less surely; pairs of one's own are sure."""
+    weak = "He bought a lovely blanket there.", "He bought a lovely carpet there."
+    (item,) = differences(*weak, least=0.0)
+    assert 0 < item.strength < 0.5
+    assert differences(*weak, pairs={"carpet": {"blanket"}}).strength == 1.0
+    near = differences("The boat has 5 sails.", "The boat has 6 sails.")
+    far = differences("The boat has 5 sails.", "Our old uncle sold 6 boats.", least=0.0)
+    assert far.strength < near.strength <= 1
+    for least in (-0.1, 1.1, float("nan")):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            differences("a", "b", least=least)
+    for language in ("german", "xx", "de+xx", ""):
+        with pytest.raises(InputError, match="ISO 639-1"):
+            differences("a", "b", language=language)
