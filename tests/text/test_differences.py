@@ -17,6 +17,7 @@ TYPE = DifferenceType
 LANGUAGES = languages()
 WITHOUT_SPACES = ("ja", "zh")
 SAME = [
+    ("The cat was chased by the dog.", "The dog chased the cat."),
     ("It is not possible.", "It is impossible."),
     ("He was not able to come.", "He was unable to come."),
     ("We do not allow pets.", "We forbid pets."),

@@ -274,17 +274,14 @@ class _Comparison:
             for i, j, k, n in self.runs
         ]
 
-        self.added = {
-            read.tokens[n].start
-            for read, start, end, other, start_b, end_b in (
-                part
-                for i, j, k, n in self.runs
-                for part in ((a, i, j, b, k, n), (b, k, n, a, i, j))
-            )
-            if sum(token.means for token in read.tokens[start:end]) >= _NEW
-            and not any(token.means for token in other.tokens[start_b:end_b])
-            for n in range(start, end)
-        }
+        self.added: set[int] = set()
+        for i, j, k, n in self.runs:
+            if max(j - i, n - k) < _NEW:
+                continue
+            run_a, run_b = a.tokens[i:j], b.tokens[k:n]
+            sizes = sum(t.means for t in run_a), sum(t.means for t in run_b)
+            if min(sizes) == 0 and max(sizes) >= _NEW:
+                self.added.update(token.start for token in (*run_a, *run_b))
 
     def items(self) -> Iterator[Difference]:
         """Yield all differences, weak ones too."""

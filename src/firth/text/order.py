@@ -82,7 +82,7 @@ _EXCHANGED, _MOST = 0.1, 3
 """What a word in the frame of another one adds, and how many such words count."""
 _BLOCKS = 3
 """Blocks of words that a moved clause or adverb leaves, at most."""
-_MOVED, _CHARACTERS, _VOICE = 0.5, 0.75, 0.5
+_MOVED, _CHARACTERS, _VOICE = 0.5, 0.75, 0.3
 """Factors of a moved clause, of a script whose words are single characters, and of a passive in one
 text, which turns who acts."""
 _COMMON = 0.6

@@ -36,6 +36,8 @@ _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u20
 _NOUNS_WITH_CAPITALS = ("de", "lb")
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
+_VALUES = ("value", "sign")
+"""Groups of the pattern that end a value."""
 _LONGEST_NUMERAL = 8
 """Words of a numeral, at most."""
 _GAPS = ("", " ", "-", "\u00a0")
@@ -158,7 +160,7 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     for place, (match, word) in enumerate(zip(read.matches, read.words, strict=True)):
         if place < at:
             continue
-        if match["value"]:
+        if match.lastgroup in _VALUES:
             values, count = _value(read, at)
         elif word.is_value and (value := _value_in_words(read, at)):
             values, count = [value[0]], value[1]
@@ -167,7 +169,7 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
             name = capitals and written[0].isupper() and _is_name(text, start, written)
             token = Token(word.key, written, start, end, "word", word.lower, word.means, name)
             values, count = [token], 1
-            if match["unspaced"]:
+            if match.lastgroup == "unspaced":
                 values = [token._replace(is_character=True)]
         tokens += values
         at += count
@@ -309,8 +311,12 @@ def _numeral(read: _Matches, at: int) -> tuple[float, int]:
 
 def _is_title(matches: Sequence[re.Match[str]]) -> bool:
     """Return whether most longer words have a capital, as in a headline: none is then a name."""
-    long = [match["word"] for match in matches[1:] if match["word"] and len(match["word"]) > 3]
-    return len(long) > 2 and sum(word[0].isupper() for word in long) > _TITLE * len(long)
+    long = capitals = 0
+    for match in matches[1:]:
+        if match.lastgroup == "word" and match.end() - match.start() > 3:
+            long += 1
+            capitals += match[0][0].isupper()
+    return long > 2 and capitals > _TITLE * long
 
 
 def _beside_number(matches: Sequence[re.Match[str]], at: int) -> bool:
