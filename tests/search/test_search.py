@@ -157,6 +157,7 @@ def test_the_share_is_that_of_most_answers_among_ten() -> None:
     assert best_share([bad] * 19) == 1
     assert best_share([good] * 40) == 1
     assert best_share([(9, 0, 3, 12)] * 40) == 0.5
+    assert best_share([bad] * 9 + [(10, 10, 10, 10)] * 91) == 1, "hardly an answer is found"
     assert best_share([(2, 2, 2, 2)] * 40) == best_share([(10, 10, 20, 30)] * 40) == 1
     assert best_share([(0, 9, 9, 9), (5, 9, 9, 3), (5, 9, 9, 3)] * 20) == 1, "near the first most"
 

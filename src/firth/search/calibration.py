@@ -64,7 +64,8 @@ _AHEAD = 2.5
 """Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
 _LEAST_GAP = 1e-6
 _HIGHEST, _ROUNDS = 4, 5
-_PLACES = 10
+_PLACES, _TOLD = 10, 0.2
+"""Documents among which an answer is found, and the least gain of questions that say something."""
 _CHANCES: Floats = np.geomspace(1.0, 1e-4, 200)
 _MIDDLES: Floats = (np.arange(200) + 0.5) / 200
 _FEW = 0.1
@@ -193,7 +194,7 @@ def answering(scores: Floats) -> Ints:
 def best_share(ahead: Sequence[Sequence[int]]) -> float:
     """Return the share of their weight by which cosines find most answers among ten documents.
 
-    It is 1 where few questions can be asked.
+    It is 1 where few questions can be asked, or find their answers: titles may be names and years.
 
     Args:
         ahead: How many documents are ahead of the answer of each of n questions at each of
@@ -203,7 +204,8 @@ def best_share(ahead: Sequence[Sequence[int]]) -> float:
         return 1.0
     places = np.array(ahead, np.float64)
     gains = np.where(places < _PLACES, 1 / np.log2(places + 2), 0.0)
-    return SHARES[int(gains.mean(axis=0).argmax())]
+    means = gains.mean(axis=0)
+    return SHARES[int(means.argmax())] if means.max() >= _TOLD else 1.0
 
 
 @dataclass(frozen=True)
