@@ -386,17 +386,17 @@ def _compared(
     def halves(rows: Any) -> tuple[Any, Any]:
         return (rows, rows) if single else (rows[:n], rows[n:])
 
-    left, right = halves(table.joined())
-    met = [candidates(left, None if single else right, executor)]
+    # The rows side by side are held by nothing but the search for candidates.
+    met = [candidates(*halves(table.joined()), single, executor)]
     vectors = [
         side.vectors[firsts.firsts]
         for side, firsts in zip(sides, distinct, strict=True)
         if side.vectors is not None
     ]
     if vectors:
-        met.append(candidates(vectors[0], None if single else vectors[1], executor))
+        met.append(candidates(vectors[0], vectors[-1], single, executor))
     equal = _equal(keys, distinct)
-    size = right.shape[0]
+    size = len(distinct[-1].firsts)
     pairs_of_keys = np.unique(np.concatenate([i * size + j for i, j in (*met, equal)]))
     pairs = pairs_of_keys // size, pairs_of_keys % size
     if not single:

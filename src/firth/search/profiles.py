@@ -92,26 +92,29 @@ def _weighted(counts: "sparse.csr_matrix") -> "sparse.csr_matrix":
     texts = np.bincount(counts.indices, minlength=counts.shape[1])
     rarity = np.log((1 + counts.shape[0]) / (1 + texts)) + 1
     counts.data *= rarity.astype(np.float32)[counts.indices]
-    lengths = np.sqrt(np.asarray(counts.power(2).sum(axis=1)).ravel())
-    counts.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(counts.indptr))
+    counts.data **= 2  # in place: of long lists this is the largest array
+    lengths = np.sqrt(counts @ np.ones(counts.shape[1], np.float32))
+    np.sqrt(counts.data, out=counts.data)
+    lengths[lengths == 0] = 1
+    counts.data /= np.repeat(lengths, np.diff(counts.indptr))
     return counts
 
 
-def candidates(left: Rows, right: Rows | None, executor: Executor) -> tuple[Ints, Ints]:
+def candidates(left: Rows, right: Rows, apart: bool, executor: Executor) -> tuple[Ints, Ints]:
     """Return numbers of texts on the left and right that are compared, sorted, each pair once.
 
     Args:
-        left, right: Unit rows, (n, d) and (m, d). None: the left texts among each other, where
-            each pair comes in both orders.
+        left, right: Unit rows, (n, d) and (m, d).
+        apart: Whether both are the same list, where no text is compared with itself. There each
+            pair comes in both orders.
         executor: What compares blocks of texts.
     """
-    others = left if right is None else right
     if not isinstance(left, np.ndarray):
-        columns = _affordable(left, others)
-        left, others = left[:, columns], others[:, columns]
-    pairs = [_met(left, others, right is None, executor)]
-    pairs.append((_met(others, left, False, executor) if right is not None else pairs[0])[::-1])
-    size = others.shape[0]
+        columns = _affordable(left, right)
+        left, right = left[:, columns], right[:, columns]
+    pairs = [_met(left, right, apart, executor)]
+    pairs.append((pairs[0] if apart else _met(right, left, False, executor))[::-1])
+    size = right.shape[0]
     keys = np.unique(np.concatenate([i.astype(np.int64) * size + j for i, j in pairs]))
     return keys // size, keys % size
 
