@@ -43,6 +43,10 @@ def test_no_text_is_encoded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert encoder.vectors([]).shape == (0, 3)
     assert encoder.encoded == ["aabc", "xyz", "c"]
     assert other.encode(["c"]).tolist() == [[0, 0, 1]]
+    with monkeypatch.context() as forked:
+        forked.setattr("firth.encoders.encoder.os.getpid", lambda: -1)
+        other.encode(["c"])
+    assert other.encoded == ["c", "c"], "a process that was forked has a store of its own"
     monkeypatch.setattr(kept, "_BYTES", 64 << 10)
     small = Letters()
     many = [f"{n} {'a' * (n % 5)}" for n in range(9_000)]
@@ -70,7 +74,7 @@ class Pairs(Letters):
     name, longest = "pairs", 99
 
     def read_tokens(self, texts: Sequence[str]) -> tuple[Singles, list[Tokens]]:
-        tokens = []
+        tokens: list[Tokens] = []
         for text in texts:
             begins = range(0, len(text), 2)
             offsets = [(0, 0), *((n, min(n + 2, len(text))) for n in begins)]

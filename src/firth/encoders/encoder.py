@@ -1,5 +1,6 @@
 """What every encoder does: texts in, unit vectors out, and for some a vector of each word too."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -119,12 +120,16 @@ class PretrainedEncoder(ABC):
         return vectors
 
 
-_KEPT: "WeakKeyDictionary[PretrainedEncoder, KeptVectors]" = WeakKeyDictionary()
+_KEPT: "WeakKeyDictionary[PretrainedEncoder, tuple[int, KeptVectors]]" = WeakKeyDictionary()
 
 
 def _kept(encoder: PretrainedEncoder) -> KeptVectors:
     """Return the vectors of texts that this process has encoded with an encoder."""
-    return _KEPT.setdefault(encoder, KeptVectors()) if encoder not in _KEPT else _KEPT[encoder]
+    process, store = _KEPT.get(encoder, (0, None))
+    if store is None or process != os.getpid():  # Two processes cannot share a temporary file.
+        store = KeptVectors()
+        _KEPT[encoder] = os.getpid(), store
+    return store
 
 
 class AdaptedEncoder(PretrainedEncoder):

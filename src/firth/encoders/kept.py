@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -68,5 +69,5 @@ class KeptVectors:
             except sqlite3.OperationalError:
                 if not self._is_temporary:
                     raise
-                with self._store:  # It is full.
+                with suppress(sqlite3.Error), self._store:  # It is full, or so is the disk.
                     self._store.execute("DELETE FROM vectors")
