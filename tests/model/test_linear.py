@@ -44,6 +44,7 @@ def work(request: pytest.FixtureRequest, tmp_path: Path) -> Work:
     return read
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_length(work: Work, toy_folder: Path) -> None:
     """Repeats of a character of each kind, and of each two, take processor time that grows by less
     than 6 from 2,000 to 8,000 characters, each the least of three tries."""
