@@ -298,7 +298,7 @@ def test_a_build_encodes_no_text_twice(tmp_path: Path) -> None:
         texts.extend(some)
         return encode(some)
 
-    encoder.encode = recorded  # type: ignore[method-assign]
+    encoder.encode = recorded  # type: ignore[method-assign, assignment]
     model = firth.build(toy_documents(20), tmp_path / "kb", encoder=encoder, settings=TOY_SETTINGS)
     assert len(texts) > len(Index.open(model.run)) / 2, "premise"
     twice = [text for text in texts if texts.count(text) > 1]
