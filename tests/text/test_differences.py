@@ -155,6 +155,8 @@ def types(a: str, b: str, language: str = "en") -> list[DifferenceType]:
         ("The colour of the car.", "The color of the car.", []),
         ("The BoE sets rates here.", "The Bank of England sets rates here.", []),
         ("He saw ships.", "He saw 10 ships.", []),
+        ("Two dogs and two cats sat here.", "Two dogs and seven cats sat here.", [TYPE.NUMBER]),
+        ("We met Ann, Bob, Cid and Dan.", "We met Dan, Cid, Bob and Ann.", []),
         ("Storm water", "Surface water", [TYPE.REPLACED]),
         ("Prices rise.", "Costs rise.", []),
         ("It was released on PS2.", "It was released on GameCube.", [TYPE.NAME]),
