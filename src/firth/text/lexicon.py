@@ -51,8 +51,9 @@ class Lexicon:
         stop: Words without meaning of their own.
         prepositions: Words that bind what follows them, such as *from* and *to*.
         conjunctions: Words before the last item of an enumeration.
-    by: Words before who acts, in a passive.
+        by: Words before who acts, in a passive.
         endings: Endings of a word that are no part of its stem, the longest first.
+        irregular: Form of a verb → the verb: *won*, *win*.
         numerals: Word → its value.
         scales: Word → the factor that it is, such as 1,000.
         ordinals: Word → its value, from one on.
@@ -79,6 +80,7 @@ class Lexicon:
     conjunctions: frozenset[str] = frozenset()
     by: frozenset[str] = frozenset()
     endings: tuple[str, ...] = ()
+    irregular: Mapping[str, str] = field(default_factory=dict)
     numerals: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     ordinals: Mapping[str, int] = field(default_factory=dict)
@@ -111,13 +113,15 @@ def lexicon_of(language: str) -> Lexicon:
     ordinals = _values(stored, "ordinals")
     units = {name: [*symbols["units"].get(name, ()), *forms] for name, forms in _units(stored)}
     pattern = stored.get("negation_pattern")
+    forms = stored.get("irregular", {}).items()
+    irregular = {form: verb for verb, listed in forms for form in listed.split()}
 
     def listed(name: str) -> frozenset[str]:
         return frozenset(map(_plain, stored.get(name, "").split()))
 
     def keys(line: str) -> list[str]:
         plain = [*map(_plain, line.split())]
-        roots = stems(plain, stemmer)
+        roots = stems([irregular.get(word, word) for word in plain], stemmer)
         return [f"{ordinals[w]}" if w in ordinals else r for w, r in zip(plain, roots, strict=True)]
 
     opposites: dict[str, set[str]] = {}
@@ -135,6 +139,7 @@ def lexicon_of(language: str) -> Lexicon:
         by=listed("by"),
         endings=tuple(sorted(stored.get("endings", "").split(), key=len, reverse=True)),
         ordinals=ordinals,
+        irregular=irregular,
         numerals=_values(stored, "numerals"),
         scales=_values(stored, "scales"),
         units={

@@ -125,7 +125,10 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     ascending = _ascending([rank for _, rank, _, _ in ranked])
     turned = [(i, j) for n, (_, _, i, j) in enumerate(ranked) if n not in ascending]
     if not turned:
-        return 0.0, []
+        back = [(j, i) for i, j in places]
+        actors = _actors(a, b, places, lexicon)
+        actors += [(i, j) for j, i in _actors(b, a, back, lexicon)]
+        return (common**0.5 if actors else 0.0), actors
     position = {j: n for n, j in enumerate(sorted(j for _, j in places))}
     blocks = 1 + sum(
         position[j2] != position[j1] + 1 and ranks_b[j1] != ranks_b[j2]
@@ -149,6 +152,21 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     elsewhere = [(i, j) for n, (i, j) in enumerate(places) if position[j] != n]
     moved = elsewhere if len(elsewhere) <= _NAMED else sorted(turned)
     return min(1.0, score / (2 * _CUT)), moved
+
+
+def _actors(passive: Words, active: Words, places: Pairs, lexicon: Lexicon) -> Pairs:
+    """Return the place of who acts in a passive, and is acted on in the other text."""
+    at = next((n for n, token in enumerate(passive.tokens) if token.lower in lexicon.by), 0)
+    for (verb, other_verb), (actor, other) in pairwise(places):
+        if passive.content[verb] + 1 != at or actor != verb + 1 or other != other_verb + 1:
+            continue
+        start, end = active.content[other_verb], active.content[other]
+        helper = passive.tokens[at - 2]
+        between = active.tokens[start + 1 : end]
+        is_object = not any(token.lower in lexicon.prepositions for token in between)
+        if at > 1 and is_object and not helper.means and helper.key != active.keys[start - 1]:
+            return [(actor, other)]
+    return []
 
 
 def _ascending(ranks: Sequence[int]) -> set[int]:

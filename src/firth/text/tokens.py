@@ -113,7 +113,8 @@ def _word(written: str, language: str) -> _Word:
     plain = plain.removesuffix("'s").removesuffix("'").replace("'", "")
     lower = next(iter(words(plain)), plain.lower())
     key = next((e for e in lexicon.endings if lower.endswith(e) and len(lower) > len(e) + 1), "")
-    (root,) = stems([lower.removesuffix(key)], stemmer_of(language))
+    base = lexicon.irregular.get(lower, lower.removesuffix(key))
+    (root,) = stems([base], stemmer_of(language))
     lists = lexicon.numerals, lexicon.ordinals, lexicon.calendar
     is_value = written in _ROMAN or any(lower in values for values in lists)
     return _Word(lower, root, lower not in lexicon.stop, is_value)
