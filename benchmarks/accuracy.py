@@ -38,7 +38,7 @@ SUM = "cosine + ½ n-grams"
 """A rival of one line: the cosine of the encoder, plus half that of n-grams of stems."""
 PAIRED = ((SCORER, NGRAMS), (STATIC, NGRAMS), (SCORER_OVER, ENCODER), (SCORER_OVER, SUM))
 ALONE = "pairs alone"
-OF_SETS = ((SCORER,), (SCORER, ALONE), (SCORER, NGRAMS))
+OF_SETS = ((SCORER,), (SCORER, ALONE))
 SHORT = "encoder cut"
 PARTS = {"encoder: the last 256 of 512 dimensions": (STATIC, SHORT)}
 """What a part adds: the whole, and the whole without it."""
@@ -122,11 +122,9 @@ def main() -> None:
 
 def of_sets(data_dir: Path, run: str) -> None:
     """Record what scoring a set as a whole adds to scoring each of its pairs alone."""
-    scorers = {name: open_scorer(opened) for name, opened in (
-        (SCORER, run), (NGRAMS, f"baseline:ngrams@{run}"),
-    )}  # fmt: skip
-    whole = evaluate(scorers, list(HEADINGS), data_dir)
-    alone = evaluate({ALONE: scorers[SCORER]}, list(HEADINGS), data_dir, alone=True)
+    scorer = open_scorer(run)
+    whole = evaluate({SCORER: scorer}, list(HEADINGS), data_dir)
+    alone = evaluate({ALONE: scorer}, list(HEADINGS), data_dir, alone=True)
     both = [
         replace(one, scores={**one.scores, **other.scores})
         for one, other in zip(whole.sets, alone.sets, strict=True)

@@ -37,7 +37,7 @@ from firth.scorer.scorer import Scorer
 from firth.text.types import Floats, PairScorer, TextPair
 
 NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"
-ALONE, BEST = "scorer, pairs alone", "best n-grams"
+BEST = "best n-grams"
 SIZES_OF_NGRAMS = {"1": (1, 1), "1 to 2": (1, 2), "2 to 4": (2, 4), "3 to 5": (3, 5)}
 """Characters of the n-grams of the simple rivals."""
 DICE, BETTER = "Dice", "better of both"
@@ -55,7 +55,7 @@ LANGUAGES = {
     "fra": ("French", "stsb-fr", "3.4M, novels, news"),
     "zho": ("Chinese", "stsb-zh", "3M characters, software help"),
 }
-SIZES = {"0.05M words": 50_000, "0.2M": 200_000, "0.8M": 800_000, "all": 10**9}
+SIZES = {"0.05M words": 50_000, "0.8M": 800_000, "all": 10**9}
 GROWN = ("hau", "deu")
 KINDS = {
     "German news": ("deu", "deu_10kgnad_test"),
@@ -98,19 +98,6 @@ class CharNgrams:
         return products.ravel()
 
 
-class Alone:
-    """A scorer of a run that scores each pair alone."""
-
-    name = ALONE
-
-    def __init__(self, scorer: Scorer) -> None:
-        self._scorer = scorer
-
-    def similarities(self, pairs: Sequence[TextPair]) -> Floats:
-        """Return scores, (n,)."""
-        return self._scorer.similarities(pairs)
-
-
 def main() -> None:
     """Build, measure, and record the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -136,13 +123,9 @@ def main() -> None:
         return
     data = DATA.format(split="test", sizes=_sizes(done))
     best = {code: best_ngrams(one) for code, one in done.items()}
-    rows: Rows = {
-        LANGUAGES[code][0]: [LANGUAGES[code][2], len(one.sets[0].data.rows), best[code]]
-        for code, one in done.items()
-    }
-    first: Shown = [BEST, SCORER, (SCORER, BEST), ALONE]
-    headings = ["learned from", "pairs", "characters"]
-    _record("languages", headings, rows, first, done, data, {BEST: best})
+    rows: Rows = {LANGUAGES[code][0]: [LANGUAGES[code][2]] for code in done}
+    first: Shown = [BEST, SCORER, (SCORER, BEST)]
+    _record("languages", ["learned from"], rows, first, done, data, {BEST: best})
     if given.first:
         return
     _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER], done, data)
@@ -182,7 +165,6 @@ def opened(
         **{name: CharNgrams(name) for name in SIZES_OF_NGRAMS},
         NGRAMS: open_baseline("ngrams", run),
         SCORER: scorer,
-        ALONE: Alone(scorer),
         **({ENCODER: open_scorer(str(run / "static"))} if build_static_encoder in stages else {}),
     }
 
@@ -210,7 +192,7 @@ def over(given: argparse.Namespace) -> None:
         better[code] = max(alone, key=lambda name: alone[name])
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
     data = DATA.format(split=given.split, sizes=_sizes(done))
-    shown: Shown = [SCORER, short, both, (both, BETTER)]
+    shown: Shown = [short, both, (both, BETTER)]
     name = f"languages-over-{short}"
     _record(name, [], {}, shown, done, data, {BETTER: better}, f"{COMMAND} --encoder {model}")
 
@@ -231,7 +213,7 @@ def mixed(given: argparse.Namespace) -> None:
             path = given.data_dir / pairs / "pairs.tsv"
             done[title] = evaluate({**both, SINGLE: alone}, [f"{path}:{given.split}"])
             print(title, *(f"{n} {done[title].find(n, done[title].sets[0].data.id)}" for n in both))
-    shown: Shown = [SINGLE, FREQUENT, OWN, (OWN, FREQUENT), (OWN, SINGLE)]
+    shown: Shown = [OWN, (OWN, FREQUENT), (OWN, SINGLE)]
     sizes = ", ".join(f"{title} {len(one.sets[0].data.rows):,}" for title, one in done.items())
     data = DATA.format(split=given.split, sizes=sizes)
     _record("languages-mixed", [], {}, shown, done, data, command=f"{COMMAND} --mixed")
@@ -269,7 +251,7 @@ def grown(data_dir: Path, runs: Path) -> None:
             file = sampled(files, words, runs / f"{name}.jsonl")
             scorers = opened([file], runs / name)
             one = done[name] = evaluated(scorers, data_dir, code, "dev")
-            for system in (NGRAMS, SCORER, ENCODER):
+            for system in (NGRAMS, SCORER):
                 row = rows.setdefault(f"{LANGUAGES[code][0]}: {system}", [])
                 row.append(one.find(system, one.sets[0].data.id))
     data = DATA.format(split="development", sizes=_sizes({code: done[code] for code in GROWN}))
