@@ -34,7 +34,6 @@ from firth.text.types import CosineScorer, Floats, PairScorer, Singles
 from firth.text.words import checked_text, checked_texts
 
 if TYPE_CHECKING:
-    from firth.evaluation.evaluate import Evaluation
     from firth.search.calibration import Calibration
     from firth.search.documents import Comparison, Given, Reuse
     from firth.search.duplicates import Duplicates
@@ -157,13 +156,6 @@ class Model:
         )
         pairs = [(row, column) for row in rows for column in columns]
         return self.scorer.similarities(pairs).reshape(len(rows), len(columns))
-
-    def similarity_pairwise(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """Return the similarity of each text of `a` to the text of `b` at the same place, (n,)."""
-        ones, twos = checked_texts(a, "a"), checked_texts(b, "b")
-        if len(ones) != len(twos):
-            raise InputError(f"got {len(ones)} and {len(twos)} texts; expected as many of each")
-        return self.scorer.similarities(list(zip(ones, twos, strict=True)))
 
     def explain(self, a: str, b: str) -> Explanation:
         """Return the similarity of two texts with the evidence that sums to it."""
@@ -317,36 +309,6 @@ class Model:
         from firth.report.report import write_report
 
         return write_report(self.run, Path(path), force)
-
-    def evaluate(
-        self,
-        tasks: Sequence[str],
-        data_dir: str | Path,
-        *,
-        exclude_overlap: Sequence[str | Path | Run] = (),
-        sample: int | None = None,
-        seed: int = 13,
-    ) -> "Evaluation":
-        """Measure the scorer and the encoder on rated pairs, next to plain baselines.
-
-        The arguments are those of `firth.evaluate`.
-        """
-        from firth.evaluation.evaluate import evaluate
-
-        scorers: dict[str, PairScorer] = {
-            "scorer": self.scorer,
-            "encoder": CosineScorer("encoder", self.encoder.encode),
-            "n-grams": open_baseline("ngrams", self.run),
-        }
-        with self._said():
-            return evaluate(
-                scorers,
-                tasks,
-                Path(data_dir),
-                exclude_overlap=exclude_overlap,
-                sample=sample,
-                seed=seed,
-            )
 
     def _said(self) -> AbstractContextManager[None]:
         return silenced() if self.quiet else nullcontext()

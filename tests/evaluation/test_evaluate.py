@@ -82,7 +82,7 @@ MODELS: dict[str, PairScorer] = {"dice": Dice(), "noisy": Noisy(1), "tfidf": TfI
 
 @pytest.fixture
 def results(data_dir: Path) -> Evaluation:
-    return evaluate(MODELS, TASKS, data_dir, resamples=50)
+    return evaluate(MODELS, TASKS, data_dir)
 
 
 # Figures.
@@ -119,7 +119,7 @@ def test_constant_and_broken_scores_are_undefined_with_a_note(
     data_dir: Path, tmp_path: Path
 ) -> None:
     models = {"constant": Constant(), "broken": Constant(float("nan"))}
-    results = evaluate(models, ["sts13"], data_dir, resamples=5)
+    results = evaluate(models, ["sts13"], data_dir)
     assert results.find("constant", "sts13").reason == "sts13:test: all 40 similarities equal 0.5"
     assert any("broken on sts13:test" in note and "not finite" in note for note in results.notes)
     assert "undefined" in results.text()
@@ -132,8 +132,6 @@ def test_wrong_arguments_are_named(data_dir: Path, empty_run: Run) -> None:
         evaluate({"extra": Constant(extra=1)}, ["sts13"], data_dir)
     with pytest.raises(InputError, match="expected at least one"):
         evaluate({}, ["sts13"], data_dir)
-    with pytest.raises(InputError, match="sample: got 1; expected at least 2"):
-        evaluate(MODELS, ["sts13"], data_dir, sample=1)
     with pytest.raises(MissingStageError):
         evaluate(MODELS, ["sts13"], data_dir, exclude_overlap=[empty_run])
 
@@ -156,13 +154,11 @@ def test_rows_with_texts_of_a_run_or_set_are_left_out(
     other = data_dir / "held" / "pairs.tsv"
     other.parent.mkdir()
     other.write_text("".join([header, *lines[-2:]]))
-    results = evaluate(
-        MODELS, ["sts13"], data_dir, exclude_overlap=["held", run.path], resamples=20
-    )
+    results = evaluate(MODELS, ["sts13"], data_dir, exclude_overlap=["held", run.path])
     assert len([note for note in results.notes if "rows left out" in note]) == 2
     rest = [line for line in lines if line not in (*seen, *lines[-2:])]
     path.write_text("".join([header, *rest]))
-    cleared = evaluate(MODELS, ["sts13"], data_dir, resamples=20)
+    cleared = evaluate(MODELS, ["sts13"], data_dir)
     assert results.sets[0].data.fingerprint == cleared.sets[0].data.fingerprint
     assert results.figures == cleared.figures
     with pytest.raises(InputError, match="no row is left"):

@@ -31,9 +31,6 @@ def test_similarity_has_the_shapes_of_sentence_transformers(toy_folder: Path) ->
     assert matrix[0, 0] == 1
     assert matrix[0, 1] == matrix[1, 0] == model.similarity(A, B) == model.similarity(B, A)
     assert model.explain(A, B).score == model.similarity(A, B)
-    assert model.similarity_pairwise([A, B], [B, A]).tolist() == [matrix[0, 1]] * 2
-    with pytest.raises(InputError, match="got 1 and 2 texts"):
-        model.similarity_pairwise([A], [A, B])
 
 
 def test_encode_gives_unit_vectors_that_do_not_depend_on_other_texts(toy_folder: Path) -> None:

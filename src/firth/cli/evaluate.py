@@ -12,11 +12,8 @@ Models = Annotated[
     typer.Argument(
         metavar="MODEL...",
         help="Runs, encoder folders or hub names, and baselines: baseline:dice, "
-        "baseline:tfidf@RUN, baseline:ngrams@RUN.",
+        "baseline:tfidf@RUN, baseline:ngrams@RUN. The others are compared with the first.",
     ),
-]
-Against = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Model that the others are compared with.")
 ]
 
 
@@ -33,7 +30,6 @@ def evaluate(
     data_dir: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.")
     ] = None,
-    sample: Annotated[int | None, typer.Option(min=2, help="Random pairs of each set.")] = None,
     exclude_overlap: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,7 +41,6 @@ def evaluate(
     alone: Annotated[
         bool, typer.Option("--alone", help="Score each pair alone, as two texts are scored.")
     ] = False,
-    against: Against = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -58,12 +53,10 @@ def evaluate(
     from firth.evaluation.evaluate import evaluate as run_evaluation
     from firth.model import open_scorer
 
-    names = dict.fromkeys([against, *models] if against else models)
     result = run_evaluation(
-        {name: open_scorer(name) for name in names},
+        {name: open_scorer(name) for name in models},
         task,
         data_dir,
-        sample=sample,
         exclude_overlap=exclude_overlap or (),
         alone=alone,
     )
@@ -71,14 +64,7 @@ def evaluate(
 
 
 def compare_models(
-    models: Models,
-    run: RunFolder = None,
-    against: Against = None,
-    questions: Annotated[
-        int | None, typer.Option(min=1, help="Questions of each type, at most.")
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    models: Models, run: RunFolder = None, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Compare models without labels, by questions about a run's held-out documents."""
     from firth.evaluation.compare import compare_models as run_comparison
@@ -87,7 +73,7 @@ def compare_models(
 
     opened = Run.open(run_folder(run))
     scorers = {name: open_scorer(name) for name in models}
-    show_result(run_comparison(scorers, opened, questions=questions, against=against), as_json)
+    show_result(run_comparison(scorers, opened), as_json)
 
 
 def falsemerge(

@@ -118,9 +118,6 @@ def differences(
     encoder: Annotated[
         str | None, typer.Option(metavar="NAME", help="Encoder that decides replaced words.")
     ] = None,
-    least: Annotated[
-        float | None, typer.Option(help="Strength from which a difference is listed.")
-    ] = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -129,7 +126,6 @@ def differences(
 
     Numbers, dates, names, negations, opposites, the filling of one slot, and the order of words.
     """
-    from firth.text.differences import LEAST
     from firth.text.differences import differences as find_differences
 
     opened = None
@@ -138,10 +134,7 @@ def differences(
 
         opened = open_encoder(encoder)
     pairs = _pairs(text1, text2, pairs_file)
-    least = LEAST if least is None else least
-    results = [
-        find_differences(a, b, language=language, encoder=opened, least=least) for a, b in pairs
-    ]
+    results = [find_differences(a, b, language=language, encoder=opened) for a, b in pairs]
     rows = tuple(
         {"sentence1": a, "sentence2": b, "differ": result.differ, "why": result.summary()}
         for (a, b), result in zip(pairs, results, strict=True)

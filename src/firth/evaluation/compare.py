@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.evaluation.bootstrap import (
@@ -32,14 +31,13 @@ from firth.evaluation.questions import (
     Question,
     QuestionType,
     build_questions,
-    make_questions,
     open_questions,
 )
 from firth.run.console import plural, progress, table
 from firth.run.errors import InputError
 from firth.run.results import Result
 from firth.run.run import Run
-from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
+from firth.text.types import Floats, PairScorer, TextPair
 
 MEAN = "mean"
 """Name of the mean accuracy over all types that have enough questions."""
@@ -85,18 +83,6 @@ def answer(scorer: PairScorer, questions: Sequence[Question]) -> Answers:
             )
         accuracies[places] = accuracies_of(group, scores[[distinct[pair] for pair in pairs]])
     return Answers(questions, accuracies)
-
-
-def texts_of(questions: Sequence[Question]) -> list[str]:
-    """Return the distinct texts of questions."""
-    return list(dict.fromkeys(text for pair in pairs_of(questions) for text in pair))
-
-
-def answer_by_vectors(questions: Sequence[Question], vectors: npt.NDArray[np.floating]) -> Answers:
-    """Answer by the cosines of the vectors of `texts_of(questions)`, (n, d)."""
-    places = {text: place for place, text in enumerate(texts_of(questions))}
-    scorer = CosineScorer("vectors", lambda texts: vectors[[places[text] for text in texts]])
-    return answer(scorer, questions)
 
 
 # --- Comparison --------------------------------------------------------------------------------
@@ -165,31 +151,22 @@ class Comparison(Result):
 
 
 def compare_models(
-    scorers: Mapping[str, PairScorer],
-    run: Run,
-    questions: int | Sequence[Question] | None = None,
-    against: str | None = None,
+    scorers: Mapping[str, PairScorer], run: Run, questions: Sequence[Question] | None = None
 ) -> Comparison:
     """Compare models on questions about a run's held-out documents.
 
     Args:
-        scorers: Name → model. The first is the reference unless `against` names another.
+        scorers: Name → model. The first is the reference.
         run: Its corpus is built. Its questions are made where they are missing.
-        questions: Questions to ask; or how many of each type, at most. By default those of the run.
-        against: Name of the reference.
+        questions: Questions to ask. By default those of the run.
 
     Raises:
-        InputError: The held-out documents give no question, or `against` is not a model.
+        InputError: The held-out documents give no question.
         MissingStageError: The run has no corpus.
     """
-    if against is not None and against not in scorers:
-        raise InputError(f"--against {against}: expected one of {', '.join(scorers)}")
     if questions is None:
         build_questions(run)
         questions = open_questions(run)
-    elif isinstance(questions, int):
-        changed = run.changed({"questions": {"questions": questions}}, "questions")
-        questions = make_questions(Corpus.open(run, "held-out"), changed.settings)
     if not questions:
         documents = Corpus.open(run, "held-out").n_documents
         raise InputError(
@@ -199,14 +176,12 @@ def compare_models(
         )
     names = progress(list(scorers), "Asking models")
     answers = {name: answer(scorers[name], questions) for name in names}
-    return compare_answers(answers, against, run.settings.seed)
+    return compare_answers(answers, run.settings.seed)
 
 
-def compare_answers(
-    answers: Mapping[str, Answers], against: str | None = None, seed: int = 13
-) -> Comparison:
-    """Compare the answers of models to the same questions."""
-    against = against or next(iter(answers))
+def compare_answers(answers: Mapping[str, Answers], seed: int = 13) -> Comparison:
+    """Compare the answers of models to the same questions; the first model is the reference."""
+    against = next(iter(answers))
     questions = answers[against].questions
     names = [kind.value for kind in _by_type(questions)]
     tables = {name: _Table.of(answered) for name, answered in answers.items()}
@@ -308,15 +283,12 @@ class Decision:
     Attributes:
         differences: Type → its accuracy minus that of the reference, x 100, for types with enough
             questions and documents.
-        gained, lost: Types on which it is significantly more, or less, accurate.
         gain: Mean difference over the types that count, each of equal weight.
     """
 
     accepted: bool
     reason: str
     differences: Mapping[str, Estimate]
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
     gain: Estimate
 
 
@@ -341,8 +313,8 @@ def decide(
         and difference.value is not None
         and compared.documents[kind] >= FEWEST_DOCUMENTS
     }
-    gained = tuple(kind for kind, difference in differences.items() if difference.sign > 0)
-    lost = tuple(kind for kind, difference in differences.items() if difference.sign < 0)
+    gained = [kind for kind, difference in differences.items() if difference.sign > 0]
+    lost = [kind for kind, difference in differences.items() if difference.sign < 0]
     counting = [kind for kind in differences if not must_gain or kind not in TOGETHER]
     old, new = _Table.of(reference), _Table.of(candidate)
 
@@ -384,26 +356,5 @@ def decide(
             reason = f"more accurate on {named(gained)} only, and training optimises it"
     verb = "accepted" if accepted else "rejected"
     return Decision(
-        accepted=accepted,
-        reason=f"{verb}: {reason}",
-        differences=differences,
-        gained=gained,
-        lost=lost,
-        gain=gain,
+        accepted=accepted, reason=f"{verb}: {reason}", differences=differences, gain=gain
     )
-
-
-def choose(
-    answers: Mapping[str, Answers], reference: str, *, seed: int = 13
-) -> tuple[str, dict[str, Decision]]:
-    """Return the accepted candidate with the largest mean gain, or the reference, and decisions."""
-    decisions = {
-        name: decide(answers[reference], answered, seed=seed)
-        for name, answered in answers.items()
-        if name != reference
-    }
-    best, gain = reference, 0.0
-    for name, decision in decisions.items():
-        if decision.accepted and (decision.gain.value or 0.0) > gain:
-            best, gain = name, decision.gain.value or 0.0
-    return best, decisions

@@ -62,15 +62,14 @@ class ScoredSet:
         name = data.id if subset == ALL else subset
         return metric_sample(metric, columns, drawn, name=name)
 
-    def figures(self, model: str, seed: int, resamples: int) -> Iterator[Figure]:
+    def figures(self, model: str, seed: int) -> Iterator[Figure]:
         """Yield the figures of a model: all rows, mean over subsets, each subset."""
         data, subsets = self.data, list(self.data.subsets)
         groups = {ALL: [ALL], **({MEAN: subsets} if subsets else {}), **{n: [n] for n in subsets}}
         for group, members in groups.items():
             for metric in data.metrics:
                 samples = [self.sample([model], metric, seed, name) for name in members]
-                figure = estimate(samples, resamples)
-                yield Figure(model, data.id, group, metric.value, figure)
+                yield Figure(model, data.id, group, metric.value, estimate(samples))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the texts."""
@@ -97,7 +96,6 @@ class Evaluation(Result):
     sets: tuple[ScoredSet, ...]
     notes: tuple[str, ...]
     seed: int
-    resamples: int
 
     @property
     def models(self) -> list[str]:
@@ -111,7 +109,7 @@ class Evaluation(Result):
             figure
             for scored in self.sets
             for model in scored.scores
-            for figure in scored.figures(model, self.seed, self.resamples)
+            for figure in scored.figures(model, self.seed)
         )
 
     @cached_property
@@ -120,9 +118,7 @@ class Evaluation(Result):
         first = self.models[0]
         return {
             scored.data.id: {
-                model: estimate(
-                    scored.sample([model, first], scored.data.metrics[0], self.seed), self.resamples
-                )
+                model: estimate(scored.sample([model, first], scored.data.metrics[0], self.seed))
                 for model in scored.scores
                 if model != first
             }
@@ -151,7 +147,7 @@ class Evaluation(Result):
         """Yield a table for each set, models beside the first one, and the notes."""
         for scored in self.sets:
             yield from (self._table(scored), "")
-        yield f"Times 100; brackets are 95 % intervals over {self.resamples:,} resamples."
+        yield f"Times 100; brackets are 95 % intervals over {RESAMPLES:,} resamples."
         yield from self.notes
 
     def records(self) -> list[dict[str, Any]]:
@@ -185,7 +181,7 @@ class Evaluation(Result):
             "schema": SCHEMA,
             "firth": importlib.metadata.version("firth"),
             "seed": self.seed,
-            "resamples": self.resamples,
+            "resamples": RESAMPLES,
             "figures": plain(self.figures),
             "differences": plain(self.differences),
             "notes": list(self.notes),
@@ -203,9 +199,7 @@ def evaluate(
     data_dir: str | Path | None = None,
     *,
     exclude_overlap: Sequence[str | Path | Run] = (),
-    sample: int | None = None,
     alone: bool = False,
-    resamples: int = RESAMPLES,
     seed: int = 13,
 ) -> Evaluation:
     """Score every pair of some sets with models, and compare with the human scores.
@@ -217,11 +211,9 @@ def evaluate(
         data_dir: Folder with the evaluation sets.
         exclude_overlap: Sets, such as `sts-b:dev`: rows that they have are left out. Runs: rows
             with a text, or a near copy, in their corpus are left out.
-        sample: Random rows of each set, at least 2; by default all rows.
         alone: Whether a run scores each pair alone, as `Model.similarity` does. By default it also
             counts how frequent words are in the set, as `firth similarity --pairs-file` does.
-        resamples: Number of resamples behind each interval.
-        seed: Seed of random rows and resamples.
+        seed: Seed of the resamples.
 
     Raises:
         InputError: A set cannot be loaded, no row of a set is left, or a model does not give one
@@ -230,8 +222,6 @@ def evaluate(
     """
     if not scorers:
         raise InputError("got no model to evaluate; expected at least one")
-    if sample is not None and sample < 2:
-        raise InputError(f"sample: got {sample}; expected at least 2 rows")
     sets = load_sets(tasks, data_dir)
     for seen in exclude_overlap:
         if isinstance(seen, Run) or (Path(seen) / CONFIG).is_file():
@@ -239,8 +229,6 @@ def evaluate(
         else:
             other = load_set(str(seen), data_dir)
             sets = [data.without(other) for data in sets]
-    if sample is not None:
-        sets = [data.sampled(sample, seed) for data in sets]
     scored = [ScoredSet(data, {}) for data in sets]
     for scored_set, name in progress(
         [(scored_set, name) for scored_set in scored for name in scorers], "Evaluating"
@@ -255,7 +243,7 @@ def evaluate(
             )
         scored_set.scores[name] = scores
     notes = [f"{data.id}: {note}" for data in sets for note in data.notes]
-    results = Evaluation(tuple(scored), (), seed, resamples)
+    results = Evaluation(tuple(scored), (), seed)
     notes += [
         f"{figure.model} on {figure.set} ({figure.subset}), {figure.metric}: "
         f"{figure.estimate.reason}"

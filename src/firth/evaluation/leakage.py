@@ -18,24 +18,24 @@ _BLOCK = 50_000
 """Sentences that are compared at a time."""
 
 
-def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Return the normal forms of texts that have a copy, and a near copy, among any sentences.
+def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> set[str]:
+    """Return the normal forms of texts that have a copy or a near copy among sentences.
 
-    Texts with fewer than `MIN_WORDS` words are not looked for. Some texts have both.
+    Texts with fewer than `MIN_WORDS` words are not looked for.
     """
     forms, left_to_read = [*dict.fromkeys(map(normal_form, texts))], iter(sentences)
-    exact, near = set[str](), set[str]()
+    copies = set[str]()
     while block := [*islice(left_to_read, _BLOCK)]:
         table = WordTable([forms, block], MIN_WORDS)
         copied = {forms[first] for first in table.repeats() if first < len(forms)}
         pairs = table.near(before=len(forms))
         for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
             if right >= len(forms) or forms[right] in copied:
-                near.add(forms[left])
+                copies.add(forms[left])
             if right < len(forms) and forms[left] in copied:
-                near.add(forms[right])
-        exact |= copied
-    return exact, near
+                copies.add(forms[right])
+        copies |= copied
+    return copies
 
 
 def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSet]:
@@ -45,19 +45,15 @@ def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSe
     """
     forms = [_forms(data) for data in sets]
     all_forms = (form for by_text in forms for forms_of in by_text.values() for form in forms_of)
-    exact, near = find_copies(all_forms, chain.from_iterable(Corpus.open(run).batches()))
-    near -= exact
+    copies = find_copies(all_forms, chain.from_iterable(Corpus.open(run).batches()))
     cleared = []
     for data, by_text in zip(sets, forms, strict=True):
-        copied = {text for text, own in by_text.items() if not own.isdisjoint(exact | near)}
+        copied = {text for text, own in by_text.items() if not own.isdisjoint(copies)}
         rows = [row for row in data.rows if copied.isdisjoint(row.texts)]
         if not rows:
             raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
-        n, own_forms = len(data.rows), {form for own in by_text.values() for form in own}
-        remark = (
-            f"{n - len(rows):,} of {n:,} rows left out, with texts in {run.path} "
-            f"({len(own_forms & exact):,} copies and {len(own_forms & near):,} near copies)"
-        )
+        n = len(data.rows)
+        remark = f"{n - len(rows):,} of {n:,} rows left out, with texts in {run.path}"
         cleared.append(data.with_rows(rows, remark))
     return cleared
 

@@ -256,8 +256,8 @@ def verdict(run: Run, comparison: Comparison | None) -> str:
     )
 
 
-def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
-    """Return pairs of short sentences of different documents that are similar, or fewer."""
+def examples(run: Run) -> list[tuple[str, str]]:
+    """Return a pair of short sentences of different documents that are similar, or none."""
     corpus = Corpus.open(run)
     low, high = _EXAMPLE_WORDS
     counts = corpus.word_counts
@@ -278,12 +278,8 @@ def examples(run: Run, most: int = 1) -> list[tuple[str, str]]:
     is_formula = alike > _FORMULA * np.median(alike)  # as greetings
     cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
     cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
-    pairs: list[tuple[str, str]] = []
-    while len(pairs) < most and (best := cosines.max()) > 0:
-        left, right = np.argwhere(cosines == best)[0]
-        pairs.append((texts[left], texts[right]))
-        cosines[[left, right]] = cosines[:, [left, right]] = -1.0
-    return pairs
+    left, right = np.unravel_index(cosines.argmax(), cosines.shape)
+    return [(texts[left], texts[right])] if cosines[left, right] > 0 else []
 
 
 def threshold_of(run: Run) -> float | None:

@@ -14,12 +14,13 @@ from firth.encoders.kinds import find_encoder
 from firth.encoders.packaged import AUTOMATIC, BROUGHT_ALONE, MINUTES, is_brought
 from firth.encoders.pretrained import encoder_of
 from firth.evaluation.baselines import open_baseline
-from firth.evaluation.compare import Decision, answer, answer_by_vectors, decide, texts_of
+from firth.evaluation.compare import Decision, answer, decide
 from firth.evaluation.questions import first_questions, open_questions
 from firth.run.console import note
 from firth.run.errors import FirthError, first_line, install_command
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE
+from firth.text.types import CosineScorer
 from firth.text.words import SEVERAL
 
 VARIABLE = "FIRTH_ENCODER"
@@ -88,7 +89,7 @@ def compared(run: Run, name: str) -> Decision:
     """Decide whether an encoder knows the text of a run; raise `FirthError` if it cannot encode."""
     encoder, questions = find_encoder(name).open(), first_questions(open_questions(run), ASKED)
     baseline = answer(open_baseline("ngrams", run), questions)
-    answers = answer_by_vectors(questions, encoder.encode(texts_of(questions)))
+    answers = answer(CosineScorer(name, encoder.encode), questions)
     return decide(baseline, answers, must_gain=False, seed=run.settings.seed)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.evaluation.compare import Comparison
 from firth.pipeline.built import compare_with_baseline, examples, verdict
 from firth.pipeline.stages import status
 from firth.run.outputs import claim_output, write_file
@@ -22,7 +21,7 @@ from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates
 from firth.search.search import Hit, Search
 
-_EXPLAINED, _HITS, _GROUPS = 1, 3, 3
+_HITS, _GROUPS = 3, 3
 _MOST_SENTENCES = 100_000
 """More sentences are not compared with each other for a report."""
 
@@ -37,13 +36,11 @@ def write_report(run: Run, path: Path, force: bool = False) -> Path:
 def gather(run: Run) -> dict[str, Any]:
     """Return what `page.html` shows, by name; an empty part is left out there."""
     corpus, whole = Corpus.open(run), Corpus.open(run, "all")
-    comparison, calibration = compare_with_baseline(run), Calibration.current(run)
-    pairs = examples(run, _EXPLAINED)
+    calibration, pairs = Calibration.current(run), examples(run)
     query, hits = _searched(run, [_query(run), *(text for pair in pairs for text in pair)])
     return {
         "title": f"Report of {run.path.name}",
-        "verdict": verdict(run, comparison),
-        "bars": _bars(comparison) if comparison else [],
+        "verdict": verdict(run, compare_with_baseline(run)),
         "facts": {
             "documents": f"{len(whole.owners):,}",
             "sentences": f"{len(whole):,}",
@@ -59,7 +56,7 @@ def gather(run: Run) -> dict[str, Any]:
             explanation.top(5) for explanation in Scorer.open(run).explanations(pairs)
         ],
         "stages": status(run).stages,
-        "settings": _changed_settings(run),
+        "settings": settings_text(run.settings).removeprefix(HEADER),
     }
 
 
@@ -89,30 +86,3 @@ def page(report: Mapping[str, Any]) -> str:
         **report, style=Markup(style()), article=lambda explanation: Markup(article(explanation))
     )
     return page
-
-
-def _bars(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return name, figure with its interval, and their places in percent of an axis for all."""
-    kind = next(iter(comparison.questions))
-    shown, ends = {}, {}
-    for name, accuracies in comparison.accuracies.items():
-        accuracy = accuracies[kind]
-        if accuracy.value is not None:
-            low, high = (
-                accuracy.value if end is None else end for end in (accuracy.low, accuracy.high)
-            )
-            shown[name], ends[name] = (
-                str(accuracy),
-                {"low": low, "value": accuracy.value, "high": high},
-            )
-    first = min((at["low"] for at in ends.values()), default=0.0) - 1
-    last = max((at["high"] for at in ends.values()), default=0.0) + 1
-
-    def places(at: dict[str, float]) -> dict[str, float]:
-        return {end: round(100 * (x - first) / (last - first), 1) for end, x in at.items()}
-
-    return [{"name": name, "text": shown[name], "at": places(at)} for name, at in ends.items()]
-
-
-def _changed_settings(run: Run) -> str:
-    return settings_text(run.settings).removeprefix(HEADER)
