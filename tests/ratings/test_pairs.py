@@ -151,10 +151,12 @@ def test_given_pairs_at_random(scored_file: Path) -> None:
 
 
 def test_what_cannot_be_sampled_is_refused(sentence_file: Path, tmp_path: Path) -> None:
+    alike = tmp_path / "alike.txt"
+    alike.write_text("a b c d e f g\na b c d e f h\n")  # Their overlap is above the limit.
     with pytest.raises(InputError, match="expects columns sentence1 and sentence2"):
         sampled(sentence_file, strategy="given")
     with pytest.raises(InputError, match="makes a pair"):
-        sampled(sentence_file, min_overlap=0.98, max_overlap=0.99)
+        sampled(alike)
     (tmp_path / "t.csv").write_text("sentence1,sentence2,score\na b c d e,f g h i j,good\n")
     with pytest.raises(InputError, match="line 2: score 'good'"):
         sampled(tmp_path / "t.csv", strategy="scores")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from firth.ratings import store as module
 from firth.ratings.records import Item, Tuple
 from firth.ratings.store import (
     NotAskedError,
@@ -156,14 +157,17 @@ def test_only_usable_answers_are_kept_and_the_first_counts(tmp_path: Path) -> No
     assert read_answers(tmp_path / "db") == [kept], "scoring reads the database itself"
 
 
-def test_a_question_left_open_goes_to_others(tmp_path: Path) -> None:
+def test_a_question_left_open_goes_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is held for a while, and a late answer is kept, too."""
     items, tuples = [Item(n, (n,)) for n in "abc"], [Tuple("t", ("a", "b", "c"))]
-    with Store.create(tmp_path / "db", items, tuples, rules=Rules(answers=1)) as store:
+    rules = Rules(answers=1)
+    with Store.create(tmp_path / "db", items, tuples, rules=rules) as store:
         question = asked(store, store.enter("late"))
         assert store.next(store.enter("early")) is None
-    short = Rules(answers=1, hold_minutes=1e-9)
-    with Store.create(tmp_path / "db", items, tuples, rules=short) as store:
+    monkeypatch.setattr(module, "HOLD_MINUTES", 1e-9)
+    with Store.create(tmp_path / "db", items, tuples, rules=rules) as store:
         answer(store, "early", asked(store, "early"))
         answer(store, "late", question)
         assert [one.annotator for one in store.annotations()] == ["early", "late"]
@@ -187,10 +191,13 @@ def test_feedback_only_after_the_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("wrong", "stopped"), [(0, False), (1, False), (2, True)])
-def test_too_many_wrong_gold_answers(wrong: int, stopped: bool, tmp_path: Path) -> None:
+def test_too_many_wrong_gold_answers(
+    wrong: int, stopped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Below the bar after enough gold questions there are no more questions; answers stay."""
     assert Rules().stop_below == 0.7, "the default is that of the paper"
-    with asking(tmp_path / "db", gold_every=2, stop_below=0.5, stop_after=3) as store:
+    monkeypatch.setattr(module, "STOP_AFTER", 3)
+    with asking(tmp_path / "db", gold_every=2, stop_below=0.5) as store:
         who, n_gold = store.enter("a"), 0
         while n_gold < 3:
             question = asked(store, who)

@@ -19,10 +19,9 @@ from .conftest import find
 
 
 @given(st.integers(1, 10**6))
-def test_sizes_are_numbers_units_or_shares(number: int) -> None:
-    """`K` is a thousand, and `100%` is the whole."""
+def test_sizes_are_numbers_or_shares(number: int) -> None:
+    """`100%` is the whole."""
     assert parse_size(str(number), 10) == number
-    assert parse_size(f"{number}K", 10) == 1_000 * number
     assert parse_size("100%", number) == number
     assert parse_size(f"-{number}", 10) is parse_size("x", 10) is None
 

@@ -54,10 +54,9 @@ class Candidates:
                 first = np.searchsorted(positions, self.index.bounds[one.chunks])
                 counts = np.searchsorted(positions, self.index.bounds[one.chunks + 1]) - first
                 lists[place] = positions[ranges(first, counts)]
-                if self.settings.selection == "two-step":
-                    similar, chunks = np.repeat(one.scores, counts), np.repeat(one.chunks, counts)
-                    (vector,) = self.coherence.encode([sentences[place]])
-                    lists[place] = self._ranked(vector, lists[place], similar, chunks)
+                similar, chunks = np.repeat(one.scores, counts), np.repeat(one.chunks, counts)
+                (vector,) = self.coherence.encode([sentences[place]])
+                lists[place] = self._ranked(vector, lists[place], similar, chunks)
         return [
             self._filled(one[: self.settings.shortlist], sentence)
             for one, sentence in zip(lists, sentences, strict=True)

@@ -30,7 +30,7 @@ from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.stems import tf_idf
 from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import stemmer_of, stems_of, words
-from firth.train.exclusions import Exclusions, exclusion_inputs
+from firth.train.exclusions import Exclusions
 from firth.train.students import rank_correlation
 
 HARVEST = Stage("paper/harvest", 5, "torch", "firth paper build --to harvest")
@@ -85,18 +85,17 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
 
     Raises:
         MissingStageError: A stage is not built.
-        InputError: A file of `exclude` cannot be read, or the corpus is too small.
+        InputError: The corpus is too small.
     """
     settings = run.wing("paper", PaperSettings)
     chosen = settings.harvest
-    excluded = Exclusions.load(chosen.exclude)
-    inputs = exclusion_inputs(chosen.exclude) | {"corpus": Corpus.open(run).digest}
+    inputs = {"corpus": Corpus.open(run).digest}
     inputs |= settings.inputs("window", "precision", "retrieve", "contexts", "fits", "harvest")
     if settings.direct:
         inputs["direct"] = PretrainedFiles.find(settings.direct).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        shards = plan_shards(Corpus.open(seen), chosen, excluded, seen.settings.seed)
+        shards = plan_shards(Corpus.open(seen), chosen, Exclusions.load(), seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
         work = _Scoring(seen)
         missing = [

@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
-from firth.run.settings import Count, Fraction, Names, NonNegative, Positive, Section
+from firth.run.settings import Count, Fraction, NonNegative, Positive, Section
 from firth.train.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class ContextSettings(Section):
     """|C_s| (the paper: 500)."""
     shortlist: Count = 128
     """Best ranked contexts that Eq. 3 scores, at least `size`."""
-    selection: Literal["two-step", "without-coherence", "random"] = "two-step"
-    """TF-IDF screening, then coherence; screening alone; or random positions (§5.4)."""
+    selection: Literal["two-step", "random"] = "two-step"
+    """TF-IDF screening, then coherence; or random positions (§5.4)."""
     screening: NonNegative = 40.0
     """Weight of a chunk's TF-IDF cosine in the ranking; at 0 coherence alone ranks, as printed."""
     diverse: bool = True
@@ -142,8 +142,6 @@ class HarvestSettings(Section):
     """Pairs that are scored (the paper: 100 million)."""
     shard_pairs: Count = 100
     """Pairs in one shard of the work."""
-    exclude: Names = ()
-    """Files of texts that must not occur in a pair, such as evaluation sets."""
 
 
 class SurrogateSettings(TrainingSettings):
@@ -154,9 +152,6 @@ class SurrogateSettings(TrainingSettings):
     base: str = "transformer"
     """`transformer` (random weights), `static` (the run's word vectors), or an encoder. A
     cross-encoder reads both texts and cannot be static."""
-    loss: Literal["l2", "ranking"] = "l2"
-    """The squared difference of score and label, as printed; or the divergence of the order of the
-    pairs of a batch, for labels whose differences are small."""
     pairs: Count | None = None
     """Training pairs that are learned from (Table 7). By default all."""
     calibration: Literal["none", "quantile"] = "quantile"

@@ -42,8 +42,6 @@ _PATIENCE = 1_000
 _BATCH, _MAX_TOKENS, _HEAD = 128, 128, 32
 _COMPARED = 10_000
 """Training pairs whose similarities before training give labels their distribution, at most."""
-_TEMPERATURE = 0.1
-"""Of the differences of labels of deviation 1 that `ranking` compares."""
 _USE = """\
 from sentence_transformers import CrossEncoder
 
@@ -214,7 +212,7 @@ def write_transformer(run: Run, settings: SurrogateSettings, folder: Path) -> No
 
 
 class PairLabels:
-    """The student's scores of pairs approach labels, as `settings.loss` says (Sun et al., §3.4).
+    """The student's scores of pairs approach labels, by the squared difference (Sun et al., §3.4).
 
     `module` is trained, `batches` are numbers of pairs of each step, `sizes` the pairs of each
     split.
@@ -230,7 +228,7 @@ class PairLabels:
         seed: int,
     ) -> None:
         self._student, self._parts, self.module = student, settings.micro_batches, student.module
-        self._loss, self.seed = settings.loss, seed
+        self.seed = seed
         self.sizes = {split: len(some.pairs) for split, some in splits.items()}
         self._splits, train = splits, splits["train"]
         compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
@@ -241,13 +239,11 @@ class PairLabels:
         self.batches = Batches.of(rows, settings.batch, derive_seed(seed, "order"))
 
     def loss(self, rows: Ints) -> Tensor:
-        """Return the loss of a batch of pairs."""
+        """Return the squared difference of scores and labels of a batch of pairs."""
         pairs = [self._splits["train"].pairs[row] for row in rows.tolist()]
         scores = in_parts(lambda some: self._student.scores(pairs[some]), len(pairs), self._parts)
         labels = torch.from_numpy(self._labels[rows]).float().to(scores.device)
-        if self._loss == "l2":
-            return functional.mse_loss(scores.float(), labels)
-        return ranking_loss(scores.float(), labels / max(float(self._labels.std()), 1e-12))
+        return functional.mse_loss(scores.float(), labels)
 
     def agreement(self) -> float | None:
         """Return the rank correlation with the teacher on dev."""
@@ -271,17 +267,6 @@ class PairLabels:
                 "constant_l2": float(f"{np.mean((constant - labels)[some] ** 2):.6g}"),
             }
         return figures
-
-
-def ranking_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """Return how far the order of scores, (n,), is from that of labels of deviation 1, (n,).
-
-    Of each two pairs, the probability that the first is more similar is a sigmoid of the difference
-    (RankNet, Burges et al. 2005); the loss is the cross-entropy with that of the labels.
-    """
-    differences = [side[:, None] - side for side in (scores, labels)]
-    targets = torch.sigmoid(differences[1] / _TEMPERATURE)
-    return functional.binary_cross_entropy_with_logits(differences[0] / _TEMPERATURE, targets)
 
 
 def label_map(scores: Floats, calibration: str, start: Floats) -> Callable[[Floats], Floats]:

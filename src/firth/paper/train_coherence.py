@@ -49,7 +49,7 @@ from firth.train.loop import (
 )
 from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
-HISTORY, FIGURES = "history.json", "figures.json"
+HISTORY = "history.json"
 ADDITIVE = (
     "paper.coherence.interaction is additive, Eq. 1 as printed. It orders contexts alike for every "
     "sentence, and its accuracy stays at chance. bilinear does not have this limit."
@@ -62,8 +62,6 @@ _REPORTS, _PATIENCE, _CHECKPOINT_STEPS = 20, 8, 200
 """Entries of the history, at most, and those without a better figure that end the training."""
 _TESTED = 2_000
 """Held-out positions, at most, that choose the step; and as many that measure it."""
-_OF_SOURCE = 50
-"""Fewest tested positions of a source whose figures are listed separately."""
 
 SAME, RANDOM = "same_document", "random"
 """The two kinds of negatives, in the order of `negatives`."""
@@ -178,7 +176,6 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
         "Coherence", chosen, ranked[SAME], 50,
         "longer documents, or more of them (see ranked_same_document)",
     )  # fmt: skip
-    write_json(workspace / FIGURES, {**figures, "sources": measures.by_source(model)})
     write_json(workspace / HISTORY, history)
     save_model(workspace, model, shape)
     encode_corpus(model.encoder, table, workspace / VECTORS)
@@ -365,24 +362,6 @@ class Tested:
             name: mean_of(ranked_below(logits, kind), documents, derive_seed(seed, name))
             for name, kind in kinds
         }
-
-    def by_source(self, model: CoherenceModel) -> dict[str, dict[str, float]]:
-        """Return file → positions, and the share ranked below among negatives of the document.
-
-        A pooled figure can be high because sources differ. A context's own ranks cannot.
-        """
-        if not len(self.positions):
-            return {}
-        ranked = ranked_below(self._logits(model).numpy(), negatives(self.positions)[0])
-        documents, shares = self.positions.documents, dict[str, dict[str, float]]()
-        sources = self.corpus.source_numbers()[documents]
-        for number in np.unique(sources).tolist():
-            defined = (sources == number) & ~np.isnan(ranked)
-            if defined.sum() >= _OF_SOURCE:
-                name = self.corpus.document(int(documents[defined.argmax()])).source
-                share = float(ranked[defined].mean())
-                shares[name] = {"positions": int(defined.sum()), CHOOSES: share}
-        return shares
 
     def _logits(self, model: CoherenceModel) -> Tensor:
         def encoded(sentences: Ints) -> Tensor:

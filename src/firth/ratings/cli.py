@@ -56,8 +56,7 @@ def pairs(
 ) -> None:
     """Choose pairs of sentences for annotation, by overlap of words.
 
-    Settings: measure, min_overlap, max_overlap, partner, labels, min_words, max_words,
-    bucket_ratio, seed.
+    Settings: measure, partner, labels, bucket_ratio, seed.
     """
     from firth.ratings.pairs import PairSettings, sample_pairs
     from firth.ratings.sentences import fingerprint_source
@@ -112,8 +111,7 @@ def serve(
 ) -> None:
     """Ask people in the browser, on this machine; the same command continues.
 
-    Settings: title, best, worst, instructions (Markdown), answers, gold_every, stop_below,
-    stop_after, hold_minutes.
+    Settings: title, best, worst, instructions (Markdown), answers, gold_every, stop_below.
     """
     require("starlette", "ratings", "A questionnaire in the browser")
     from firth.ratings.records import read_gold, read_items, read_tuples

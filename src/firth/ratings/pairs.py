@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from firth.ratings.records import write_table
 from firth.ratings.sentences import (
@@ -22,11 +22,13 @@ from firth.ratings.sentences import (
 )
 from firth.run.console import Progress
 from firth.run.errors import InputError
-from firth.run.settings import Count, Fraction, Section, derive_seed
+from firth.run.settings import Count, Section, derive_seed
 from firth.text.types import Floats, Ints
 
 _BUCKETS, _BINS = 50, 5
 """Percentile buckets of overlap, and bins of scores of equal width (Appendix A)."""
+_LEAST_OVERLAP, _MOST_OVERLAP = 0.25, 0.75
+"""Overlaps of `overlap`: from the first, below the second (Appendix A.1.1)."""
 _LENGTH_DIFFERENCE, _USES = 0.25, 1
 """Largest difference in length of `overlap`, as a share of the longer sentence; pairs that a
 sentence may be in."""
@@ -62,32 +64,15 @@ class PairSettings(Section):
     """Number of pairs; there may be fewer."""
     measure: Measure | None = None
     """Overlap: `dice`, `idf` or `first`. By default `idf` for buckets, else `dice`."""
-    min_overlap: Fraction = 0.25
-    """Least overlap of the strategy `overlap`."""
-    max_overlap: Fraction = 0.75
-    """Overlaps of the strategy `overlap` are below this."""
     partner: Literal["uniform", "first"] = "uniform"
     """Second sentence of the strategy `overlap`: any that fits, or the first one, as printed."""
     labels: str = ""
     """Column whose values the strategy `random` combines: equally many pairs of each combination,
     such as for-for, against-against and for-against."""
-    min_words: Count = 5
-    """Fewest words of a sentence."""
-    max_words: Count = 25
-    """Most words of a sentence."""
     bucket_ratio: Annotated[float, Field(ge=1)] = 1.0
     """How many times as many pairs the last bucket gives as the first; growth is exponential."""
     seed: Annotated[int, Field(ge=0)] = 13
     """Decides every random choice."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "PairSettings":
-        low, high = self.min_overlap, self.max_overlap
-        if low >= high:
-            raise ValueError(f"max_overlap {high:g}: expected more than min_overlap, {low:g}")
-        if self.min_words > self.max_words:
-            raise ValueError(f"max_words {self.max_words}: expected at least {self.min_words}")
-        return self
 
 
 @dataclass(frozen=True)
@@ -152,9 +137,8 @@ def sample_pairs(
     strategy = settings.strategy
     is_scored = strategy is Strategy.SCORES
     has_buckets = strategy in (Strategy.BUCKETS, Strategy.SCORES)
-    limits = (settings.min_words, settings.max_words)
     columns = ["score"] if is_scored else [name for name in (within, settings.labels) if name]
-    sentences = read_sentences(Path(source), *limits, columns)
+    sentences = read_sentences(Path(source), columns)
     _check_source(sentences, strategy, source, within, settings.labels)
     frequencies = Counter(word for bag in sentences.tokens for word in bag)
     replaced = replacements(read_synonyms(synonyms), frequencies) if synonyms else {}
@@ -265,7 +249,7 @@ class _Draw:
                 fits = (overlap > 0) & (self._groups == self._groups[first])
                 fits[first] = False
                 if not is_pool:
-                    fits &= (overlap >= settings.min_overlap) & (overlap < settings.max_overlap)
+                    fits &= (overlap >= _LEAST_OVERLAP) & (overlap < _MOST_OVERLAP)
                     longer = np.maximum(lengths, lengths[first])
                     difference = np.abs(lengths - lengths[first])
                     fits &= difference <= _LENGTH_DIFFERENCE * longer + 1e-9

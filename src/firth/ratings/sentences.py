@@ -24,6 +24,7 @@ from firth.text.types import Floats, Ints
 from firth.text.words import words
 
 _PAIR = ["sentence1", "sentence2"]
+_MIN_WORDS, _MAX_WORDS = 5, 25
 Record = tuple[int, list[str], list[str]]
 """Place, texts and further cells."""
 
@@ -71,10 +72,8 @@ def fingerprint_source(source: Path) -> str:
     return Corpus.open(source).digest if is_run else fingerprint_file(source)
 
 
-def read_sentences(
-    source: Path, min_words: int, max_words: int, extra: Sequence[str] = ()
-) -> Sentences:
-    """Read sentences, or pairs of sentences; those with fewer or more words are left out.
+def read_sentences(source: Path, extra: Sequence[str] = ()) -> Sentences:
+    """Read sentences, or pairs of sentences; those with fewer than 5 or over 25 words are left out.
 
     A source is a run; a `.txt` file with a sentence on each line; or a CSV, TSV or JSON Lines file
     with the columns `sentence1` and `sentence2`, or `sentence` or `text`, and `extra` ones.
@@ -90,9 +89,9 @@ def read_sentences(
         bags = [[known.setdefault(word, word) for word in words(text)] for text in record]
         key = tuple(sorted(map(tuple, bags)))
         lengths = [len(bag) for bag in bags]
-        if min(lengths) < min_words:
+        if min(lengths) < _MIN_WORDS:
             left_out["too short"] += 1
-        elif max(lengths) > max_words:
+        elif max(lengths) > _MAX_WORDS:
             left_out["too long"] += 1
         elif are_pairs and key[0] == key[1]:
             left_out["both sentences the same"] += 1

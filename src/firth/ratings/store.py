@@ -30,6 +30,9 @@ LONGEST_NAME = 64
 PAGES = Path(__file__).with_name("pages")
 _SCHEMA = "1"
 _WAIT_SECONDS = 30
+STOP_AFTER, HOLD_MINUTES = 5, 60.0
+"""Gold answers before anybody is stopped, and time for which a question that was shown is asked of
+nobody else."""
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (id TEXT PRIMARY KEY, texts TEXT NOT NULL) WITHOUT ROWID;
@@ -77,10 +80,6 @@ class Rules(Section):
     """One question in so many is a gold question."""
     stop_below: Annotated[float, Field(ge=0, le=1)] = 0.7
     """Annotators with a smaller share of right gold answers get no more questions (§3.2.1)."""
-    stop_after: Annotated[int, Field(ge=1)] = 5
-    """Gold answers before anybody is stopped."""
-    hold_minutes: Annotated[float, Field(gt=0)] = 60.0
-    """Time for which a question that was shown is asked of nobody else."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +265,7 @@ class Store:
         return int(row["place"])
 
     def _open_to(self, annotator: str) -> dict[str, object]:
-        since = time.time() - 60 * self.rules.hold_minutes
+        since = time.time() - 60 * HOLD_MINUTES
         return {"me": annotator, "since": since, "wanted": self.rules.answers}
 
     def answer(self, annotator: str, tuple_id: str, best: str, worst: str) -> bool:
@@ -307,7 +306,7 @@ class Store:
             "WHERE a.annotator = ? AND a.answered IS NOT NULL AND t.best IS NOT NULL",
             (annotator,),
         ).fetchone()
-        if n >= self.rules.stop_after and right < self.rules.stop_below * n - 1e-9:
+        if n >= STOP_AFTER and right < self.rules.stop_below * n - 1e-9:
             connection.execute("UPDATE annotators SET stopped = 1 WHERE key = ?", (annotator,))
 
     def feedback(self, annotator: str, tuple_id: str) -> Feedback | None:

@@ -17,7 +17,6 @@ from firth.evaluation.baselines import Dice, open_baseline
 from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.evaluation.sets import EvaluationSet, load_set
-from firth.paper.coherence import COHERENCE
 from firth.paper.fits import TERMS, PairProfile
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin, build_origin
@@ -149,9 +148,6 @@ def table5(request: Request) -> Findings:
         cells += fits.cells(row, fits.kept())
         tfidf = open_baseline("tfidf", run).similarities(rated.data.pairs)
         cells.append(Cell(row, "tf-idf", rated.spearman(tfidf)))
-        accuracy = run.manifest(COHERENCE).summary.get("accuracy")
-        if isinstance(accuracy, float):
-            cells.append(Cell(row, "coherence accuracy", 100 * accuracy))
     return cells + _published("table5", "tokens"), _notes(request, contexts)
 
 
@@ -224,15 +220,13 @@ def table8(request: Request) -> Findings:
     """Measure Origin with terms of Eq. 3 left out, also for the choice of contexts."""
     rated, figures = Rated.of(request), published("sun", "table8")
     fits = Fits(rated, request.run, request.settings.contexts)
-    of_full, results, cells = fits.kept(), dict[str, Floats](), list[Cell]()
+    results, cells = dict[str, Floats](), list[Cell]()
     for row, weights in variants(fits.weights).items():
         kept = fits.kept(weights)
         results[row] = fits.similarities(kept, weights=weights)
         cells += fits.cells(row, kept, figures.get(row), weights=weights)
         if row != FULL:
             cells.append(rated.change(row, FULL, results, figures))
-        same = fits.similarities(of_full, weights=weights)
-        cells.append(Cell(row, "contexts of Full", rated.spearman(same)))
     notes = [*_notes(request, fits.size), "Change: minus Full."]
     return cells + rated.overlap(request.run), notes
 
@@ -247,23 +241,19 @@ def variants(full: Weights) -> dict[str, Weights]:
     for name, terms in dropped.items():
         if used - set(terms) and used & set(terms):
             rows[name] = Weights(**{**values, **dict.fromkeys(terms, 0.0)})
-    for term, name in _NAMES.items():
-        rows[f"{name} alone"] = Weights(**{other: float(other == term) for other in TERMS})
     return rows
 
 
 def construction(request: Request) -> Findings:
-    """Measure Origin for four ways to build C_s (5.4): the paper's, and without the ranking."""
+    """Measure Origin for three ways to build C_s (5.4)."""
     rated, figures = Rated.of(request), published("sun", "construction")
     contexts = request.settings.contexts
     chosen = Fits(rated, request.run, contexts)
     drawn = Fits(rated, request.run, contexts, "random")
-    screened = Fits(rated, request.run, contexts, "without-coherence")
     sets = {
         "two-step": (chosen, chosen.kept()),
         "without diversity": (chosen, chosen.kept(diverse=False)),
         "random": (drawn, drawn.kept()),
-        "without coherence": (screened, screened.kept()),
     }
     results = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
     cells = []

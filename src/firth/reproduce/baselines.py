@@ -209,7 +209,7 @@ def _bag(summary: str, learn: Learn) -> Baseline:
     return Baseline(summary=summary, open=_trained, learn=learn, has_run=True)
 
 
-_POOLS = ("mean", "max", "first-last", "cls")
+_POOLS = ("mean", "max", "cls")
 BASELINES: Mapping[str, Baseline] = {
     "glove": Baseline(
         summary="averaged GloVe vectors (6B, 50-d)", open=_glove, pools=("mean", "max")

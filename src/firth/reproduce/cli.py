@@ -129,21 +129,3 @@ def train(
     outcome = build_baseline(opened, name)
     say(f"{opened.path / stage_of(name).name}: {'unchanged' if outcome.reused else 'trained'}")
     say(f"Score pairs with it: baseline:{name}@{opened.path}")
-
-
-@app.command("sections")
-def write_sections(
-    out: OutFile, run: RunFolder = None, force: Force = False, quiet: Quiet = False
-) -> None:
-    """Write triplets of sentences from the sections of a run's articles (Ein Dor et al. 2018).
-
-    Sections begin at lines such as == Title ==. The file is a set for evaluation and fine-tuning.
-    """
-    from firth.reproduce.sections import section_triplets
-    from firth.run.outputs import claim_output, write_rows
-    from firth.run.run import Run
-
-    claim_output(out, force)
-    triplets = section_triplets(Run.open(run_folder(run)))
-    write_rows(out, triplets, force, for_spreadsheets=False)
-    say(f"{out}: {len(triplets):,} triplets")

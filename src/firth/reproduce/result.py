@@ -21,7 +21,6 @@ Figure = Estimate | float | None
 """A measured figure, times 100; a plain number has no interval."""
 COUNT = "n"
 """The column of numbers that are counts."""
-_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Request:
     def sizes(self, usual: Sequence[str], whole: int, least: int = 1) -> list[int]:
         """Return the sizes that the settings name, else the usual ones, ascending and distinct.
 
-        They are written as `250`, `100K` or `10%` of the whole, which is the largest one.
+        They are written as `250` or `10%` of the whole, which is the largest one.
         """
         sizes, problems = set(), []
         for text in map(str, self.settings.sizes or usual):
@@ -107,7 +106,7 @@ class Request:
             if size is None or not least <= size <= whole:
                 problems.append(
                     f"reproduce.tables.sizes: got {text!r}; expected {least:,} to {whole:,}, as "
-                    "250, 100K or 10%"
+                    "250 or 10%"
                 )
             else:
                 sizes.add(size)
@@ -133,17 +132,16 @@ class VariedRun(Run):
 
 
 def parse_size(text: str, whole: int) -> int | None:
-    """Return `250`, `100K`, `1.5M`, or a share of `whole` as `10%`; None where it is neither.
+    """Return `250`, or a share of `whole` as `10%`; None where it is neither.
 
     Example:
-        >>> parse_size("1.5K", whole=10_000), parse_size("10%", whole=10_000)
+        >>> parse_size("1500", whole=10_000), parse_size("10%", whole=10_000)
         (1500, 1000)
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMB%]?)", text.strip().upper())
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
     if match is None or not (number := float(match[1])):
         return None
-    unit = whole / 100 if match[2] == "%" else _UNITS[match[2]]
-    return max(1, round(number * unit))
+    return max(1, round(number * whole / 100 if match[2] else number))
 
 
 def published(paper: str, name: str) -> dict[str, Any]:

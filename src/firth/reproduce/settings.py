@@ -68,7 +68,7 @@ class TableSettings(Section):
     contexts: Count = 64
     """|C_s| where a table does not vary it (the paper: 500)."""
     sizes: tuple[int | str, ...] = ()
-    """Sizes of a table that varies one, as `250`, `100K` or `10%`. By default its usual sizes."""
+    """Sizes of a table that varies one, as `250` or `10%`. By default its usual sizes."""
     start: Names = ()
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""
     inference: str = "nli:train"

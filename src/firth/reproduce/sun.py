@@ -163,10 +163,8 @@ def table1(request: Request) -> Findings:
         for start, encoder in starts(request).items():
             if start != DISTILLED:  # That is a row already, by the paper's name.
                 rows.setdefault(start, encoder)
-            for objective in ("softmax", "in-batch"):
-                name = f"{start}-NLI base" if start == DISTILLED else f"{start}-NLI"
-                row = name if objective == "softmax" else f"{start}-NLI, in-batch"
-                rows[row] = after_nli(request, start, encoder, objective)
+            row = f"{start}-NLI base" if start == DISTILLED else f"{start}-NLI"
+            rows[row] = after_nli(request, start, encoder)
     except FirthError as error:
         notes.append(f"Nothing learned from NLI: {first_line(error)}.")
     figures = {
@@ -177,11 +175,10 @@ def table1(request: Request) -> Findings:
     return cells, [*notes, *more]
 
 
-def after_nli(request: Request, start: str, encoder: str, objective: str = "softmax") -> str:
+def after_nli(request: Request, start: str, encoder: str) -> str:
     """Return the folder of an encoder that learned from natural language inference."""
     data = request.settings.inference
-    what = "nli" if objective == "softmax" else f"nli-{objective}"
-    return tuned(request, start, encoder, what, data, objective=objective)
+    return tuned(request, start, encoder, "nli", data, objective="softmax")
 
 
 def table2(request: Request) -> Findings:

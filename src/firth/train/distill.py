@@ -21,7 +21,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Stage
 from firth.text.types import Ints, Singles, unit
-from firth.train.exclusions import Exclusions, exclusion_inputs
+from firth.train.exclusions import Exclusions
 from firth.train.loop import build_together, first
 from firth.train.objectives import SimilarityMatrix
 from firth.train.settings import DistillSettings
@@ -55,7 +55,7 @@ def distill(
     start = str(opened.folder(STATIC) if base is None else base)
     settings, found = opened.wing("distill", DistillSettings), find_encoder(teacher)
     first(lambda: build_questions(opened))
-    inputs = exclusion_inputs(settings.exclude) | {
+    inputs = {
         "corpus": Corpus.open(opened).digest,
         "teacher": found.fingerprint,
         "base": PretrainedFiles.find(start).fingerprint,
@@ -63,9 +63,7 @@ def distill(
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         corpus, seed = Corpus.open(seen), derive_seed(seen.settings.seed, "distill")
-        chosen = choose_sentences(
-            corpus, settings.sentences, Exclusions.load(settings.exclude), seed
-        )
+        chosen = choose_sentences(corpus, settings.sentences, Exclusions.load(), seed)
         texts = list(corpus.texts(chosen))
         vectors = teacher_vectors(found.open(), texts, workspace / SCRATCH)
         held = min(_HELD_OUT, len(texts) // 20)

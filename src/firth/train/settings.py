@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from firth.run.settings import Count, Names, Positive, Section
+from firth.run.settings import Count, Positive, Section
 
 
 class TrainingSettings(Section):
@@ -32,5 +32,3 @@ class DistillSettings(Section):
     """Corpus sentences that the teacher reads."""
     epochs: Count = 8
     """Passes over the sentences, at most."""
-    exclude: Names = ()
-    """Files of texts that no student may learn, such as evaluation sets."""
