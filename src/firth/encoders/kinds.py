@@ -36,8 +36,6 @@ class Cost(StrEnum):
     """A table is looked up: all sentences of a corpus take seconds."""
     MEDIUM = "medium"
     """A network or a service: explanations sample fewer sentences."""
-    HIGH = "high"
-    """Too slow for all sentences, so that the index has another encoder."""
 
 
 def _never(_: object) -> bool:
@@ -142,7 +140,7 @@ def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder
 
     Args:
         encoder: A name that a kind recognizes: an address, the name of a model that a package
-            brings, a folder, a GGUF or ONNX file, or a name on the hub. Or an object with `encode`.
+            brings, a folder, an ONNX file, or a name on the hub. Or an object with `encode`.
 
     Raises:
         InputError: There is no such encoder, or the object is none.
@@ -167,7 +165,7 @@ def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder
             return FoundEncoder(files.model, kind, files)
     raise InputError(
         f"{files.model}: its kind is {files.kind}; expected one of "
-        f"{', '.join(kind.name for kind in registered)}, with weights as .safetensors, ONNX or GGUF"
+        f"{', '.join(kind.name for kind in registered)}, with weights as .safetensors or ONNX"
     )
 
 

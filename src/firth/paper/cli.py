@@ -114,10 +114,10 @@ def explain(
     Scores of a file of pairs: firth similarity --model baseline:origin@RUN --pairs-file FILE.
     """
     require("torch", "torch", _METHOD)
-    from firth.paper.origin import open_origin
+    from firth.paper.origin import Origin
     from firth.run.run import opened_with
 
-    origin = open_origin(opened_with(run_folder(run), changes or []))
+    origin = Origin.open(opened_with(run_folder(run), changes or []))
     explanation = origin.explain(text1, text2).top(top)
     if out is not None:
         explanation.save(out, force)

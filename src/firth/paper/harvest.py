@@ -17,8 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.folder import PretrainedFiles
-from firth.paper.origin import open_origin, reads_of
+from firth.paper.origin import READS, Origin
 from firth.paper.settings import HarvestSettings, PaperSettings
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
@@ -91,8 +90,6 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     chosen = settings.harvest
     inputs = {"corpus": Corpus.open(run).digest}
     inputs |= settings.inputs("window", "precision", "retrieve", "contexts", "fits", "harvest")
-    if settings.direct:
-        inputs["direct"] = PretrainedFiles.find(settings.direct).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         shards = plan_shards(Corpus.open(seen), chosen, Exclusions.load(), seen.settings.seed)
@@ -114,7 +111,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
             write_text(workspace / f"{split}.jsonl", lines)
         return _summary(workspace)
 
-    outcome = run.build(HARVEST, fill, reads=reads_of(run), settings=["seed"], inputs=inputs)
+    outcome = run.build(HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs)
     if not outcome.reused:
         for warning in outcome.manifest.summary["warnings"]:
             note(warning)
@@ -137,7 +134,7 @@ class _Scoring:
     run: Run
 
     def open(self) -> Callable[[Shard], str]:
-        origin = open_origin(self.run)
+        origin = Origin.open(self.run)
         corpus, seed = Corpus.open(self.run), self.run.settings.seed
 
         def score(shard: Shard) -> str:

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.transformer import device
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import Candidates, choose
-from firth.paper.direct import Direct
 from firth.paper.fits import (
     EQUAL,
     TERMS,
@@ -49,16 +47,9 @@ _BLOCK = 64
 """Pairs that are scored together."""
 
 
-def reads_of(run: Run) -> tuple[Stage, ...]:
-    """Return the stages that the similarity of a run reads: direct contexts have none."""
-    return () if run.wing("paper", PaperSettings).direct else READS
-
-
 def build_origin(run: Run) -> dict[str, Outcome]:
     """Bring all that Origin reads up to date; return name of the stage → its outcome, in order."""
     outcomes: list[Outcome] = []
-    if run.wing("paper", PaperSettings).direct:
-        return {}
     first(lambda: outcomes.extend([build_tokenizer(run), build_index(run)]))
     outcomes += [train_coherence(run), train_generator(run)]
     first(lambda: outcomes.append(build_deviations(run)))
@@ -96,22 +87,9 @@ def build_deviations(run: Run) -> Outcome:
     return run.build(DEVIATIONS, fill, reads=reads, settings=["seed"], inputs=inputs)
 
 
-def open_plug_in(name: str, run: Run | None) -> "Origin | Direct | None":
+def open_plug_in(name: str, run: Run | None) -> "Origin | None":
     """Open Origin as `baseline:origin@RUN` for evaluations; None for another name."""
-    return open_origin(run) if name == "origin" and run is not None else None
-
-
-def open_origin(run: Run) -> "Origin | Direct":
-    """Open the similarity of a run: Origin, or direct contexts where `paper.direct` is set.
-
-    Raises:
-        InputError: The corpus has changed since, or no model of Eq. 3 has learned.
-        MissingStageError: A stage is not built.
-    """
-    settings, where = run.wing("paper", PaperSettings), device()
-    if settings.direct:
-        return Direct.open(settings.direct, settings.number_format(where), where)
-    return Origin.open(run)
+    return Origin.open(run) if name == "origin" and run is not None else None
 
 
 def learned_terms(run: Run) -> dict[str, bool]:

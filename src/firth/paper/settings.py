@@ -172,9 +172,6 @@ class PaperSettings(Section):
     """Sentences on each side of a position that make its context (the paper gives no number)."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of large products. `auto` is bfloat16 where the hardware multiplies it."""
-    direct: str | None = None
-    """A causal language model: folder, GGUF file or name. The similarity is then *direct contexts*,
-    another method than the paper's, which reads no corpus."""
     retrieve: RetrieveSettings = RetrieveSettings()
     coherence: CoherenceSettings = CoherenceSettings()
     generator: GeneratorSettings = GeneratorSettings()

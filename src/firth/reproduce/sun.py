@@ -47,12 +47,12 @@ def models(request: Request, paper: Mapping[str, str]) -> dict[str, str | PairSc
 
 def paper_models(run: Run) -> dict[str, str | PairScorer]:
     """Return the paper's Origin and Surrogate of a run, as far as they are built."""
-    from firth.paper.origin import open_origin, reads_of
+    from firth.paper.origin import READS, Origin
     from firth.paper.surrogate import SURROGATE as STAGE
 
     rows: dict[str, str | PairScorer] = {}
-    if all(run.has(stage) for stage in reads_of(run)):
-        rows[ORIGIN] = open_origin(run)
+    if all(run.has(stage) for stage in READS):
+        rows[ORIGIN] = Origin.open(run)
     if run.has(STAGE):
         rows[surrogate_row(run)] = str(run.folder(STAGE))
     return rows

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import PretrainedEncoder, UnitEncoder, unit_singles
-from firth.encoders.kinds import Cost, FoundEncoder, find_encoder, open_encoder
+from firth.encoders.kinds import FoundEncoder, find_encoder, open_encoder
 from firth.encoders.pretrained import encoder_of
 from firth.encoders.static import STATIC
 from firth.run.console import Progress
@@ -159,15 +159,12 @@ def check_index(run: Run) -> FoundEncoder | None:
 def index_encoder(run: Run) -> FoundEncoder | None:
     """Find the pretrained encoder of the index: that of the search, or else that of the run.
 
-    None is the encoder that the run has built, as where another is too slow for all sentences.
+    None is the encoder that the run has built.
     """
     name = _name(run)
     if name is None:
         return None
-    if run.settings.search.encoder:
-        return find_encoder(name)
-    pretrained = encoder_of(run, name)
-    return None if pretrained.kind.cost is Cost.HIGH else pretrained
+    return find_encoder(name) if run.settings.search.encoder else encoder_of(run, name)
 
 
 def open_index_encoder(run: Run) -> UnitEncoder:
