@@ -153,7 +153,7 @@ def test_scores_do_not_depend_on_other_pairs_or_the_order(corpus: Corpus) -> Non
     origin = origin_over(corpus)
     pairs = [(A, B), (B, C), (A, C), (C, C), (B, A)]
     together = origin.similarities(pairs)
-    assert together.tolist() == [origin.similarity(a, b) for a, b in pairs]
+    assert together.tolist() == [origin.similarities([(a, b)])[0] for a, b in pairs]
     assert together[0] == together[4]
     assert together[3] == 1.0
     assert origin.similarities([]).shape == (0,)
@@ -165,10 +165,10 @@ def test_each_fit_is_asked_once_and_only_where_it_weighs(corpus: Corpus) -> None
     origin.similarities([(A, B), (A, C)])
     assert 0 < len(generator_of(origin).asked) <= 3 * 15 + 4 * 4
     origin = origin_over(corpus, {"weights": {"left": 0, "right": 0}})
-    origin.similarity(A, B)
+    origin.similarities([(A, B)])[0]
     assert set(generator_of(origin).asked) == {frozenset({Role.SENTENCE})}
     origin = origin_over(corpus, {"weights": {"sentence": 0, "left": 0, "right": 0}})
-    assert -1 <= origin.similarity(A, B) <= 1
+    assert -1 <= origin.similarities([(A, B)])[0] <= 1
     assert not generator_of(origin).asked
 
 
@@ -180,7 +180,7 @@ def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
     terms = origin.context_fit.terms([(sentence, place) for sentence in (A, B) for place in places])
     v1, v2 = np.split(fit(terms, weights), 2)
     assert v1 == pytest.approx(profile.vectors(weights)[0])
-    assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(origin.similarity(A, B))
+    assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(origin.similarities([(A, B)])[0])
 
 
 def test_pmi_terms_are_differences(corpus: Corpus) -> None:
@@ -197,7 +197,7 @@ def test_explanations_add_nothing_and_lose_nothing(corpus: Corpus) -> None:
     origin, near = origin_over(corpus), A.replace(".", " again.")
     explanation = origin.explain(near, A)
     assert (explanation.text1, explanation.text2) == (near, A)
-    assert explanation.score == origin.similarity(A, near)
+    assert explanation.score == origin.similarities([(A, near)])[0]
     assert math.fsum(row.contribution for row in explanation.rows) == pytest.approx(
         explanation.score, abs=1e-12
     )
@@ -222,7 +222,7 @@ def test_a_corpus_without_contexts_is_named(
     """Single lines have no neighbors: the error says what to build the corpus from."""
     monkeypatch.setattr(Corpus, "positions", lambda *_: np.empty(0, dtype=np.int64))
     with pytest.raises(InputError, match="no context"):
-        origin_over(corpus).similarity(A, B)
+        origin_over(corpus).similarities([(A, B)])
 
 
 def test_a_run_opens_as_a_scorer(built: Run) -> None:

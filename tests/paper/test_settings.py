@@ -15,7 +15,6 @@ def test_presets_are_settings(name: str, empty_run: Run) -> None:
     assert sizes == ((500, 20_000) if name == "paper" else (16, 2_000))
     assert settings.contexts.screening > 0
     assert settings.contexts.diverse
-    assert settings.generator.drop_neighbor > 0
 
 
 def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
@@ -35,7 +34,6 @@ def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
     [
         ({"contexts": {"size": 9, "shortlist": 8}}, "shortlist 8 is below size 9"),
         ({"generator": {"width": 200}}, "not divisible"),
-        ({"generator": {"drop_neighbor": 0.0}}, "drop_neighbor"),
         ({"fits": {"weights": dict.fromkeys(("coherence", "sentence", "left", "right"), 0)}},
          "Eq. 3 needs one term"),
         ({"fit": {}}, "no such setting"),

@@ -26,7 +26,7 @@ from firth.run.stage import Stage
 from firth.text.types import Ints, Singles
 from firth.train.tokenizer import open_tokenizer
 
-COHERENCE = Stage("paper/coherence", 6, "torch", "firth paper build")
+COHERENCE = Stage("paper/coherence", 7, "torch", "firth paper build")
 WEIGHTS, SHAPE, VECTORS = "model.safetensors", "model.json", "vectors.npy"
 BATCH_TOKENS = 8_192
 """Padded tokens that are read at once."""

@@ -170,10 +170,6 @@ class Origin:
             sets.append(ContextSet(sentence, shortlist[rows], fitted[rows]))
         return sets
 
-    def similarity(self, text1: str, text2: str) -> float:
-        """Return sim(s1, s2) of Eq. 4, in [-1, 1]."""
-        return float(self.similarities([(text1, text2)])[0])
-
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return sim(s1, s2) of Eq. 4 for each pair, (n,), in [-1, 1]; it is symmetric."""
         measure = self.settings.fits.measure

@@ -57,8 +57,6 @@ class GeneratorSettings(Section):
     width: Count = 256
     """Size of the hidden states ("Transformer-large": 1024); a head has 64 of them at most."""
     dropout: Fraction = 0.1
-    drop_neighbor: Fraction = 0.15
-    """Share of the parts to generate that are trained without one of their neighbors."""
     max_tokens: Count = 48
     """Tokens of a sentence that are read."""
     passes: Positive = 4.0
@@ -179,16 +177,6 @@ class PaperSettings(Section):
     fits: FitSettings = FitSettings()
     harvest: HarvestSettings = HarvestSettings()
     surrogate: SurrogateSettings = SurrogateSettings()
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.fits.pmi and not self.generator.drop_neighbor:
-            raise ValueError(
-                "fits.pmi subtracts likelihoods without a neighbor, which training never saw where "
-                "generator.drop_neighbor is 0. Raise that (the default is 0.15), or set fits.pmi: "
-                "false"
-            )
-        return self
 
     def number_format(self, where: "torch.device") -> "torch.dtype":
         """Return the number format of large products on a device."""

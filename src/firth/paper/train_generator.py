@@ -45,6 +45,8 @@ GENERATOR = Stage("paper/generator", 4, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
 _REPORTS, _PATIENCE, _MEASURED, _COUNTED = 20, 8, 1_000, 100_000
 _WARMUP, _CHECKPOINT_STEPS = 0.05, 200
+_DROPPED = 0.15
+"""Share of the parts to generate that are trained without one of their neighbors."""
 _CHOOSING, _FIT = 200, "held_out_fit"
 """Held-out triples that choose the best step, at most; its figure is minus their loss."""
 _SIZES = ("width", "layers", "max_tokens")
@@ -194,7 +196,7 @@ class _Training:
             rng, jobs = np.random.default_rng(seed), []
             for role in roles:
                 others = [other for other in Role if other is not role]
-                dropped = drop(len(triples), config.drop_neighbor, rng)
+                dropped = drop(len(triples), _DROPPED, rng)
                 for triple, row in zip(triples, dropped, strict=True):
                     out = {other for other, is_out in zip(others, row, strict=True) if is_out}
                     jobs.append(Job.without(triple, role, out))

@@ -85,7 +85,7 @@ class Scores:
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:
-        """Write `scores.csv`, `annotators.csv`, `annotations.csv` and `left-out.csv`."""
+        """Write `scores.csv`, `annotators.csv` and `left-out.csv`."""
         columns = (
             self.judgements.items,
             *map(_cells, (self.score, self.low, self.high)),
@@ -100,8 +100,6 @@ class Scores:
                 for a in self.answers.annotators
             ),
         )
-        kept = ([getattr(annotation, name) for name in ANSWER] for annotation in self.answers.kept)
-        write_table(folder / "annotations.csv", ANSWER, kept)
         write_table(
             folder / "left-out.csv",
             ("line", *ANSWER, "why"),

@@ -352,14 +352,12 @@ class Store:
                 "AND a.answered IS NOT NULL) AS n FROM tuples AS t WHERE t.best IS NULL)",
                 {"wanted": self.rules.answers},
             ).fetchone()
-            (total,) = connection.execute("SELECT count(answered) FROM answers").fetchone()
             people, stopped = connection.execute(
                 "SELECT count(*), coalesce(sum(stopped), 0) FROM annotators"
             ).fetchone()
         return (
-            f"{complete:,} of {tuples:,} tuples complete; {answers:,} answers and "
-            f"{total - answers:,} gold answers by {people:,} annotators, of whom {stopped:,} were "
-            "stopped"
+            f"{complete:,} of {tuples:,} tuples complete; {answers:,} answers by {people:,} "
+            f"annotators, of whom {stopped:,} were stopped"
         )
 
 

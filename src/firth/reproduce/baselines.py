@@ -193,7 +193,6 @@ class Baseline:
     Attributes:
         open: Returns the scorer that a name means.
         learn: Learns word vectors from a run's corpus; None where nothing is trained.
-        has_run: Whether it reads a run.
         has_source: Whether a name may say which model it reads.
     """
 
@@ -201,12 +200,11 @@ class Baseline:
     open: Callable[[Named], PairScorer]
     pools: tuple[str, ...] = ()
     learn: Learn | None = None
-    has_run: bool = False
     has_source: bool = False
 
 
 def _bag(summary: str, learn: Learn) -> Baseline:
-    return Baseline(summary=summary, open=_trained, learn=learn, has_run=True)
+    return Baseline(summary=summary, open=_trained, learn=learn)
 
 
 _POOLS = ("mean", "max", "cls")

@@ -32,7 +32,7 @@ def list_tables(as_json: AsJson = False) -> None:
 
     tables = [[name, title] for name, (title, _) in TABLES.items()]
     baselines = [
-        [f"baseline:{name}{'@RUN' if baseline.has_run else ''}", baseline.summary]
+        [f"baseline:{name}{'@RUN' if baseline.learn else ''}", baseline.summary]
         for name, baseline in BASELINES.items()
     ]
     lines = [table([["table", "shows"], *tables]), "",

@@ -14,7 +14,6 @@ from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.sets import ALL, TASKS, EvaluationSet, evaluation_set, load_set, make_folds
 from firth.ratings.design import design_tuples
 from firth.reproduce.averaged import glove, read_vectors
-from firth.reproduce.baselines import BASELINES, stage_of
 from firth.reproduce.features import measure_features, open_pipeline, parse
 from firth.reproduce.result import COUNT, Cell, Findings, Request, figure, opened, published
 from firth.reproduce.sun import cross_validated, paper_models
@@ -26,9 +25,6 @@ CROSS_VALIDATED, LEFT_OUT = "cross-validated", "leave-one-domain-out"
 FOLDS = 5
 _PAPER = "str-2021"
 _PARTS = {"Formality": "Formality_", "ParaNMT": "ParaNMT_", "Wikipedia": "Wiki_"}
-_SHORTEST, _LONGEST = 5, 25
-_ROUNDING = 6e-4
-"""Published scores have three decimals."""
 _HUB = {"BERT-base": "bert", "RoBERTa-base": "roberta"}
 
 
@@ -48,35 +44,28 @@ def table2(request: Request) -> Findings:
         if rows is not None:
             texts = [text for row in rows.tolist() for text in pairs[row]]
             lengths = np.array([len(words(text)) for text in texts])
-            within = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
             cells += [
                 Cell(name, "words", float(lengths.mean())),
                 Cell(name, "Dice", float(100 * dice[rows].mean())),
                 Cell(name, "mean score", float(100 * data.scores[rows].mean())),
-                Cell(name, "5 to 25 words", float(100 * within.mean())),
             ]
-    return cells, ["The paper counts tokens: some sentences are outside its 5 to 25.", *data.notes]
+    return cells, list(data.notes)
 
 
 def table3(request: Request) -> Findings:
-    """Design the tuples again, and read off the scores what they say of the annotations."""
+    """Count the annotations of tuples that are designed again."""
     data, paper = _pairs(request), published(_PAPER, "table3")
-    scores, answers = data.scores, int(paper["answers_a_tuple"])
-    tuples = design_tuples(len(scores), seed=request.seed)
-    steps = 2 * int(paper["tuples_a_pair"]) * answers
-    whole = float(np.mean(np.abs(scores * steps - np.round(scores * steps)) < steps * _ROUNDING))
+    pairs, answers = len(data.rows), int(paper["answers_a_tuple"])
+    tuples = design_tuples(pairs, seed=request.seed)
     counts = {
-        "pairs": (len(scores), paper["pairs"]),
+        "pairs": (pairs, paper["pairs"]),
         "tuples": (len(tuples), paper["tuples"]),
-        "tuples a pair": (4 * len(tuples) // len(scores), paper["tuples_a_pair"]),
+        "tuples a pair": (4 * len(tuples) // pairs, paper["tuples_a_pair"]),
         "annotations": (answers * len(tuples), paper["annotations"]),
         "annotators": (None, paper["annotators"]),
     }
     cells = [Cell(row, COUNT, ours, theirs) for row, (ours, theirs) in counts.items()]
-    cells += [
-        Cell(f"scores that are multiples of 1/{steps}", "share", 100 * whole),
-        Cell("reliability", "share", None, paper["reliability"]),
-    ]
+    cells += [Cell("reliability", "share", None, paper["reliability"])]
     note = (
         "The annotations are not public, so the reliability cannot be measured again. The tuples "
         "are designed by the same rules. `firth ratings score` measures your own answers."
@@ -111,12 +100,6 @@ def table5(request: Request) -> Findings:
     for title, name in _HUB.items():
         models |= {f"{title} ({p})": f"baseline:{name}+{p}" for p in ("mean", "max", "cls")}
     if run is not None:
-        trained = [
-            name
-            for name, baseline in BASELINES.items()
-            if baseline.learn and run.has(stage_of(name))
-        ]
-        models |= {f"{name} of the run": f"baseline:{name}@{run.path}" for name in trained}
         models |= {"firth's scorer": str(run.path), **paper_models(run)}
     scorers, notes = opened(models)
     base, tuned = _tuned(request, data, notes)

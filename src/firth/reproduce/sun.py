@@ -15,7 +15,6 @@ from firth.evaluation.metrics import Metric
 from firth.evaluation.sets import load_set, make_folds
 from firth.reproduce.result import Cell, Findings, Request, figure, loaded, opened, published
 from firth.run.errors import FirthError, InputError, first_line
-from firth.run.outputs import write_rows
 from firth.run.run import Run
 from firth.text.types import Floats, PairScorer
 
@@ -23,7 +22,6 @@ ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
 _PAPER_BASE = "roberta-base"
 _MEAN = "mean"
-_FEWEST = 8
 _REMARK = (
     "The paper's Surrogate is RoBERTa that learned from 100 million pairs, scored by Origin over "
     "100 billion tokens. Models, corpora and some sets differ here. firth's scorer and encoder are "
@@ -88,9 +86,7 @@ def starts(request: Request) -> dict[str, str]:
     )
 
 
-def tuned(
-    request: Request, start: str, encoder: str, what: str, data: str | Path, **given: Any
-) -> str:
+def tuned(request: Request, start: str, encoder: str, what: str, data: str, **given: Any) -> str:
     """Fine-tune an encoder, or reuse it, and return the folder, which the run keeps.
 
     `start` and `what` name the folder; `data` is a set or a file, and `given` has the objective.
@@ -182,8 +178,7 @@ def after_nli(request: Request, start: str, encoder: str) -> str:
 
 
 def table2(request: Request) -> Findings:
-    """Measure starts that learned from STSb on its test, for several numbers of labels."""
-    train = load_set("sts-b:train", request.data_dir)
+    """Measure starts that learned from STSb on its test."""
     rows = models(request, published("sun", "models2"))
     notes = []
     for start, encoder in starts(request).items():
@@ -193,32 +188,12 @@ def table2(request: Request) -> Findings:
         except FirthError as error:
             notes.append(f"{start} did not learn from NLI: {first_line(error)}.")
         for after, begin in begins.items():
-            for size in request.sizes(["100%"], len(train.rows), _FEWEST):
-                whole = size == len(train.rows)
-                data: str | Path = "sts-b" if whole else _part(request, size)
-                what = f"{'nli-' if after else ''}sts{'' if whole else f'-{size}'}"
-                row = f"Surrogate{after} base" if start == DISTILLED and whole else (
-                    f"{start}{after}, {size:,} labels"
-                )  # fmt: skip
-                rows[row] = tuned(request, start, begin, what, data)
+            row = f"Surrogate{after} base" if start == DISTILLED else f"{start}{after}, trained"
+            rows[row] = tuned(request, start, begin, f"{'nli-' if after else ''}sts", "sts-b")
     figures = {row: {"sts-b": value} for row, value in published("sun", "table2").items()}
     # The paper's Surrogate is here the one that learned from STSb.
     cells, more = measured(request, rows, ["sts-b:test"], figures)
     return cells, [*notes, *more]
-
-
-def _part(request: Request, size: int) -> Path:
-    """Write STSb with fewer training rows into a file; a smaller part is in a larger one."""
-    path = request.models.parent / f"sts-b-train-{size}.csv"
-    rows: list[dict[str, Any]] = []
-    for split in ("train", "dev", "test"):
-        data = load_set(f"sts-b:{split}", request.data_dir)
-        data = data.sampled(size, request.seed) if split == "train" else data
-        for row in data.rows:
-            left, right = row.texts
-            rows.append({"sentence1": left, "sentence2": right, "score": row.score, "split": split})
-    write_rows(path, rows, force=True, for_spreadsheets=False)
-    return path
 
 
 def table3(request: Request) -> Findings:

@@ -27,7 +27,7 @@ from firth.train.objectives import SimilarityMatrix
 from firth.train.settings import DistillSettings
 from firth.train.students import BiEncoder, Plan, TrainedFolder, is_static, train_student
 
-STUDENT = Stage("student", 3, extra="torch", command="firth train distill")
+STUDENT = Stage("student", 4, extra="torch", command="firth train distill")
 _FEWEST, _HELD_OUT, _SHARD = 60, 1_000, 2_048
 """Fewest sentences, held-out ones of each split at most, and sentences that are read at once."""
 _WORDS = (3, 40)

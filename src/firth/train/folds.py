@@ -46,7 +46,6 @@ def cross_validate(
     data_dir: str | Path | None = None,
     objective: str | None = None,
     epochs: int | None = None,
-    learning_rate: float | None = None,
     seed: int = 13,
     force: bool = False,
 ) -> TrainedFolder:
@@ -61,7 +60,6 @@ def cross_validate(
         data_dir: Folder with the evaluation sets.
         objective: As in `firth.train.finetune.finetune`, as are the arguments below.
         epochs: Passes over the rows.
-        learning_rate: Peak of Adam's rate.
         seed: Decides folds, dev rows and training.
         force: Replace another result in `out`.
 
@@ -73,7 +71,7 @@ def cross_validate(
         whole = set_of_file(read_pair_file(base, leave_out), split or ALL)
     else:
         whole = load_set(f"{base}:{split or ALL}", data_dir)
-    recipe = recipe_for(whole, objective, epochs, learning_rate, seed)
+    recipe = recipe_for(whole, objective, epochs, None, seed)
     tests = whole.subsets if leave_out else make_folds(whole, folds or FOLDS, seed)
     if not tests:
         raise InputError(f"{data}: all values of {leave_out} are equal, so none can be left out")

@@ -11,7 +11,7 @@ from torch.nn import functional
 from firth.run.settings import derive_seed
 from firth.text.types import Ints, Singles
 from firth.train.loop import Batches
-from firth.train.students import ALL, HELD_OUT, NEAR, RANDOM, BiEncoder, Figures, rank_correlation
+from firth.train.students import ALL, HELD_OUT, BiEncoder, Figures, rank_correlation
 
 TEMPERATURE = 0.05
 """Of the softmax over the other sentences of a batch."""
@@ -114,7 +114,7 @@ class HeldOut:
         size = min(near.shape[1], upper.shape[1])
         sample = np.random.default_rng(seed).choice(upper.shape[1], size, replace=False)
         left, right = np.concatenate((near, upper[:, np.sort(sample)]), axis=1)
-        every, self._near = similar[tuple(upper)], near.shape[1]
+        every = similar[tuple(upper)]
         self.mean, self.deviation = float(every.mean()), max(float(every.std()), 1e-9)
         self._scores = similar[left, right]
         self._pairs = [
@@ -122,16 +122,9 @@ class HeldOut:
         ]
 
     def figures(self, student: BiEncoder) -> dict[str, dict[str, Any]]:
-        """Return kind of pair → `n` and `spearman`."""
-        cosines = student.similarities(self._pairs)
-        kinds = {ALL: slice(None), NEAR: slice(self._near), RANDOM: slice(self._near, None)}
-        return {
-            kind: {
-                "n": len(self._scores[rows]),
-                "spearman": rank_correlation(cosines[rows], self._scores[rows]),
-            }
-            for kind, rows in kinds.items()
-        }
+        """Return `n` and `spearman` of all pairs."""
+        agreement = rank_correlation(student.similarities(self._pairs), self._scores)
+        return {ALL: {"n": len(self._scores), "spearman": agreement}}
 
 
 def listwise(vectors: Tensor, similarities: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from firth.train.loop import Best, Schedule, train, write_tensors
 
 REPORT = "report.json"
 HELD_OUT = ("dev", "test")
-ALL, NEAR, RANDOM = "all", "near", "random"
+ALL = "all"
 Figures = dict[str, dict[str, dict[str, Any]]]
 """Split → kind of pair → `n`, `spearman` and, of scored pairs, `l2` and `constant_l2`."""
 _BATCH = 128
