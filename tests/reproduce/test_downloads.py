@@ -1,7 +1,6 @@
 """Sets as their authors publish them: each form is read, and what is wrong is said."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
@@ -75,6 +74,8 @@ def test_each_form_becomes_a_set(downloads: Path, tmp_path: Path) -> None:
     assert load_set("mrpc:test", tmp_path / "sets").rows[0].texts == (A, B)
     sections = load_set("wiki-sections:dev", tmp_path / "sets")
     assert sections.rows[0].texts == ("One ship.", A, B)
+    command = ["sets", str(downloads), "--data-dir", str(tmp_path / "others"), "--json", "--quiet"]
+    assert json.loads(CliRunner().invoke(app, command).stdout) == counts
 
 
 def test_nothing_is_written_where_a_file_is_wrong(downloads: Path, tmp_path: Path) -> None:
@@ -97,38 +98,3 @@ def test_no_known_file(tmp_path: Path) -> None:
         convert_downloads(tmp_path, tmp_path / "sets")
     with pytest.raises(InputError, match="no such folder"):
         convert_downloads(tmp_path / "nowhere", tmp_path / "sets")
-
-
-def test_from_downloads_to_a_table(tmp_path: Path) -> None:
-    """Table 1 of Sun et al. needs the seven downloads and nothing else: no run, and no labels."""
-    rng, rows = random.Random(3), list[tuple[str, str, float]]()
-    for number in range(12):
-        texts = [
-            " ".join(rng.sample(["a", "ship", "cow", "field", "saw", "storm", "the", "near"], 5))
-            for _ in "12"
-        ]
-        rows.append((texts[0], texts[1], round(1 + number / 3, 1)))
-    files = {
-        "STSb/sts-test.csv": "".join(f"x\tx\tx\tx\t{s}\t{a}\t{b}\n" for a, b, s in rows),
-        "SICK/SICK_test_annotated.txt": "sentence_A\tsentence_B\trelatedness_score\n"
-        + "".join(f"{a}\t{b}\t{s}\n" for a, b, s in rows),
-    }
-    for year in range(12, 17):
-        at = f"sts20{year}/test/STS"
-        files[f"{at}.input.news.txt"] = "".join(f"{a}\t{b}\n" for a, b, _ in rows)
-        files[f"{at}.gs.news.txt"] = "".join(f"{s}\n" for _, _, s in rows)
-    for name, text in files.items():
-        (tmp_path / "downloads" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "downloads" / name).write_text(text)
-
-    def printed(*words: str) -> str:
-        result = CliRunner().invoke(app, [*words, "--quiet"], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    data = ["--data-dir", str(tmp_path / "data")]
-    assert "STSb" in printed("sets", str(tmp_path / "downloads"), *data)
-    result = json.loads(printed("table", "sun-table1", *data, "--json"))
-    cells = result["cells"]
-    measured = {cell["column"] for cell in cells if cell["row"] == "Dice" and cell["measured"]}
-    assert len(measured) == 8, str(result["notes"])

@@ -4,26 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from firth.reproduce import cli
-from firth.reproduce.result import VariedRun, parse_size, published
+from firth.reproduce.result import VariedRun, published
 from firth.reproduce.sun import surrogate_row
 from firth.reproduce.tables import TABLES, reproduce
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
 
 from .conftest import find
-
-
-@given(st.integers(1, 10**6))
-def test_sizes_are_numbers_or_shares(number: int) -> None:
-    """`100%` is the whole."""
-    assert parse_size(str(number), 10) == number
-    assert parse_size("100%", number) == number
-    assert parse_size(f"-{number}", 10) is parse_size("x", 10) is None
 
 
 def with_tables(run: Run, **tables: object) -> Run:

@@ -109,23 +109,6 @@ def test_an_infinite_loss_ends_with_a_message(tmp_path: Path) -> None:
         train(model, lambda _: rows, lambda x: model(x).pow(4).sum(), schedule, tmp_path, "")
 
 
-@pytest.mark.parametrize(("scale", "length"), [(1e-4, None), (1e4, 1.0)])
-def test_long_gradients_are_cut_to_the_length_of_one(
-    tmp_path: Path, scale: float, length: float | None
-) -> None:
-    """The gradients of the last step are at hand after it; short ones are as they were."""
-    torch.manual_seed(1)
-    model, rows = nn.Linear(6, 1), batch(0)[0]
-    loss = functional.linear(rows, model.weight, model.bias).sum() * scale
-    loss.backward()  # type: ignore[no-untyped-call]
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-    assert (norm > 100) == (length == 1)
-    schedule = replace(SCHEDULE, steps=1)
-    train(model, lambda _: rows, lambda x: model(x).sum() * scale, schedule, tmp_path, "")
-    kept = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
-    assert float(kept) == pytest.approx(length or float(norm), rel=1e-4)
-
-
 def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
     def trained(accumulate: int, rows_of: Callable[[int], Tensor]) -> Any:
         torch.manual_seed(1)

@@ -71,16 +71,12 @@ class TableSettings(Section):
     """Sizes of a table that varies one, as `250` or `10%`. By default its usual sizes."""
     start: Names = ()
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""
-    inference: str = "nli:train"
-    """Set or file of natural language inference that Tables 1 and 2 of Sun et al. learn from."""
     epochs: Count | None = None
     """Passes over the rows in fine-tuning. By default those of `firth train finetune`."""
     pairs: str = "str-2021"
     """Set or file of rated pairs that the tables of STR-2021 measure."""
     vectors: str | None = None
     """File of word vectors for Tables 4 and 5 of STR-2021, as text. By default GloVe (6B, 50-d)."""
-    triplets: str = "wiki-sections"
-    """Set or file of triplets that Table 4 of Sun et al. measures and learns from."""
 
 
 class ReproduceSettings(Section):

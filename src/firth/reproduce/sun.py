@@ -21,7 +21,7 @@ from firth.text.types import Floats, PairScorer
 ORIGIN, SURROGATE, DISTILLED = "Origin", "Surrogate base", "Surrogate"
 SCORER, OWN_ENCODER = "firth's scorer", "firth's encoder"
 _PAPER_BASE = "roberta-base"
-_MEAN = "mean"
+_MEAN, _TRIPLETS = "mean", "wiki-sections"
 _REMARK = (
     "The paper's Surrogate is RoBERTa that learned from 100 million pairs, scored by Origin over "
     "100 billion tokens. Models, corpora and some sets differ here. firth's scorer and encoder are "
@@ -173,8 +173,7 @@ def table1(request: Request) -> Findings:
 
 def after_nli(request: Request, start: str, encoder: str) -> str:
     """Return the folder of an encoder that learned from natural language inference."""
-    data = request.settings.inference
-    return tuned(request, start, encoder, "nli", data, objective="softmax")
+    return tuned(request, start, encoder, "nli", "nli:train", objective="softmax")
 
 
 def table2(request: Request) -> Findings:
@@ -233,7 +232,7 @@ def table4(request: Request) -> Findings:
         row = f"{name}, trained"
         rows.setdefault(name, encoder)
         rows[row] = tuned(
-            request, start, encoder, "triplets", request.settings.triplets, objective="triplet",
+            request, start, encoder, "triplets", _TRIPLETS, objective="triplet",
         )  # fmt: skip
-    figures = {row: {"wiki-sections": value} for row, value in published("sun", "table4").items()}
-    return measured(request, rows, [request.settings.triplets], figures)
+    figures = {row: {_TRIPLETS: value} for row, value in published("sun", "table4").items()}
+    return measured(request, rows, [_TRIPLETS], figures)
