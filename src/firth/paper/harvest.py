@@ -6,7 +6,6 @@ a shard depend on its sentences and number alone.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -51,17 +50,14 @@ _ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class ScoredPairs:
-    """The n pairs of a split, their scores, (n,), and the kind of each: `near` or `random`."""
+    """The n pairs of a split, and their scores, (n,)."""
 
     pairs: list[TextPair]
     scores: Floats
-    kinds: list[str]
 
     def some(self, rows: Ints) -> "ScoredPairs":
         """Return the pairs of some rows."""
-        chosen = rows.tolist()
-        pairs, kinds = ([column[row] for row in chosen] for column in (self.pairs, self.kinds))
-        return ScoredPairs(pairs, self.scores[rows], kinds)
+        return ScoredPairs([self.pairs[row] for row in rows.tolist()], self.scores[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +120,7 @@ def read_pairs(folder: Path, split: str) -> ScoredPairs:
         rows = [json.loads(line) for line in lines]
     pairs = [(row["sentence1"], row["sentence2"]) for row in rows]
     scores = np.array([row["score"] for row in rows], np.float64)
-    return ScoredPairs(pairs, scores, [row["kind"] for row in rows])
+    return ScoredPairs(pairs, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +242,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     sizes, train = {split: len(one.pairs) for split, one in splits.items()}, splits["train"]
     if not all(sizes.values()):
         raise InputError(f"the corpus is too small to give each split a pair: {sizes}")
-    kinds = dict(sorted(Counter(train.kinds).items()))
-    return {"pairs": sizes, "kinds": kinds, **label_report(train.pairs, train.scores)}
+    return {"pairs": sizes, **label_report(train.pairs, train.scores)}
 
 
 def label_report(pairs: Sequence[TextPair], scores: Floats) -> dict[str, Any]:

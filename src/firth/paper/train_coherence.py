@@ -52,7 +52,7 @@ from firth.train.tokenizer import TOKENIZER, open_tokenizer
 HISTORY = "history.json"
 ADDITIVE = (
     "paper.coherence.interaction is additive, Eq. 1 as printed. It orders contexts alike for every "
-    "sentence, and its accuracy stays at chance. bilinear does not have this limit."
+    "sentence, and its ranks stay at chance. bilinear does not have this limit."
 )
 _BLOCK = 16_384
 """Sentences that are encoded together."""
@@ -329,12 +329,12 @@ class Tested:
         return tested[0], tested[1]
 
     def figures(self, model: CoherenceModel) -> dict[str, float]:
-        """Return accuracies in [0, 1] at p = 1/2, shares ranked below, and the loss in nats.
+        """Return shares ranked below, in [0, 1], and the loss in nats.
 
         `ranked` is the share of the negatives of a context whose logit is below that of its true
-        center, a mean over contexts. Positives have half of the weight in accuracy and loss.
-        `accuracy` and `held_out_loss` are means over negatives of the same document and of others.
-        Chance is 0.5, 0.5 and 0.693. No position gives no figure.
+        center, a mean over contexts. Positives have half of the weight in `held_out_loss`, a mean
+        over negatives of the same document and of others. Chance is 0.5 and 0.693. No position
+        gives no figure.
         """
         if not len(self.positions):
             return {}
@@ -343,15 +343,9 @@ class Tested:
         for name, kind in zip((SAME, RANDOM), negatives(self.positions), strict=True):
             if kind.any():
                 wrong = logits[torch.from_numpy(kind)]
-                right = (positive > 0).float().mean() + (wrong <= 0).float().mean()
-                figures[f"accuracy_{name}"] = right.item() / 2
                 figures[f"ranked_{name}"] = float(np.nanmean(ranked_below(logits.numpy(), kind)))
                 losses.append((softplus(-positive).mean() + softplus(wrong).mean()).item() / 2)
-        if not losses:
-            return {}
-        accuracies = [value for name, value in figures.items() if name.startswith("accuracy")]
-        mean = sum(accuracies) / len(accuracies)
-        return {"accuracy": mean, **figures, "held_out_loss": sum(losses) / len(losses)}
+        return {**figures, "held_out_loss": sum(losses) / len(losses)} if losses else {}
 
     def ranks(self, model: CoherenceModel, seed: int) -> dict[str, Estimate]:
         """Return the share ranked below, with intervals over documents, for each kind."""
