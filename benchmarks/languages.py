@@ -57,13 +57,6 @@ LANGUAGES = {
 }
 SIZES = {"0.05M words": 50_000, "0.8M": 800_000, "all": 10**9}
 GROWN = ("hau", "deu")
-KINDS = {
-    "German news": ("deu", "deu_10kgnad_test"),
-    "German novels": ("deu", "deu_eltec_novels"),
-    "French news": ("fra", "fra_masakhanews"),
-    "French novels": ("fra", "fra_eltec_novels"),
-}
-KIND_WORDS = 300_000
 OWN, FREQUENT, SINGLE = "each by its own", "all by the most frequent", "that language alone"
 """How the texts of a corpus of two languages are read, and a corpus of one of both."""
 MIXED = {
@@ -131,7 +124,6 @@ def main() -> None:
     _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER], done, data)
     mixed(given)
     grown(given.data_dir, given.runs)
-    kinds(given.data_dir, given.runs)
 
 
 def best_ngrams(done: Evaluation) -> str:
@@ -258,17 +250,6 @@ def grown(data_dir: Path, runs: Path) -> None:
     record("languages-sizes", ["", *SIZES], rows, command=COMMAND, data=data)
 
 
-def kinds(data_dir: Path, runs: Path) -> None:
-    """Record the accuracy by the kind of text, with equally many words, on development splits."""
-    done = {}
-    for title, (code, name) in KINDS.items():
-        source = [data_dir / "corpora" / f"{name}.jsonl.gz"]
-        file = sampled(source, KIND_WORDS, runs / f"{name}.jsonl")
-        done[title] = evaluated(opened([file], runs / name), data_dir, code, "dev")
-    data = DATA.format(split="development", sizes="STSb 1,500 pairs")
-    _record("languages-kinds", [], {}, [NGRAMS, SCORER, (SCORER, NGRAMS), ENCODER], done, data)
-
-
 def _record(
     name: str,
     headings: Sequence[str],
@@ -299,9 +280,8 @@ def _record(
     titles = {code: LANGUAGES[code][0] if code in LANGUAGES else code for code in done}
     for code, each in samples.items():
         rows.setdefault(titles[code], []).extend(map(estimate, each))
-    if name != "languages-kinds":
-        means = [estimate(list(each)) for each in zip(*samples.values(), strict=True)]
-        rows["mean"] = [*(None for _ in headings), *means]
+    means = [estimate(list(each)) for each in zip(*samples.values(), strict=True)]
+    rows["mean"] = [*(None for _ in headings), *means]
     record(name, ["", *headings, *columns], rows, command=command, data=data)
 
 
