@@ -145,16 +145,6 @@ def test_the_main_text_of_a_page_is_that_of_its_only_main(element: str, tmp_path
     assert "Press ? for help." in read(path)[0][0].text, "two of them are no main text"
 
 
-def test_pages_that_repeat_others_are_left_out_of_a_folder(tmp_path: Path) -> None:
-    """They are read where they are named, and the list of what is left out has them."""
-    for name in ("a.html", "print.html"):
-        (tmp_path / name).write_text(PAGE)
-    found = find_inputs(tmp_path)
-    assert [Path(source.path).name for source in found.sources] == ["a.html"]
-    assert [str(left.reason) for left in found.left_out] == ["repeats other pages"]
-    assert len(find_inputs(tmp_path / "print.html").sources) == 1
-
-
 def test_a_heading_is_context_and_no_hit(tmp_path: Path) -> None:
     """Its words find the text below; a document of headings alone is found by them."""
     (tmp_path / "a.md").write_text("# Refund policy\n\nMoney comes back in five days.\n\nBye now.")

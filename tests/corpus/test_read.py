@@ -258,57 +258,6 @@ def test_strings_are_paths_or_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             find_inputs(missing)
 
 
-# --- Groups ------------------------------------------------------------------------------------
-
-
-def test_distinct_values_group_nothing(tmp_path: Path) -> None:
-    """The same items in the same order, bad records and dates included."""
-    rows: list[dict[str, object]] = [
-        {"text": f"Text {n} is here.", "thread": n, "date": "2024-05-01"} for n in range(30)
-    ]
-    rows.insert(7, {"thread": 99})
-    rows[9]["date"] = "never"
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(json_lines(rows))
-    grouped, alone = read(path, group_by="thread"), read(path)
-    assert [d.text for d in grouped[0]] == [d.text for d in alone[0]]
-    assert grouped[1] == alone[1] != []
-
-
-def test_records_of_one_value_are_one_document(tmp_path: Path) -> None:
-    """Across files, by date, those without one last; the first one names the document."""
-    rows: list[dict[str, object]] = [
-        {"id": "b", "text": "Second post.", "t": "x", "date": "2024-05-02", "tag": "p"},
-        {"id": "c", "text": "No date.", "t": "x", "title": "Title"},
-        {"id": "z", "text": "Alone."},
-        {"id": "y", "text": "Alone, too.", "t": " "},
-    ]
-    more = [{"id": "a", "text": "First post.", "t": "x", "date": "2024-05-01", "tag": ["q", "p"]}]
-    (tmp_path / "1.jsonl").write_bytes(json_lines(rows))
-    (tmp_path / "2.jsonl").write_bytes(json_lines(more))
-    documents, problems = read(tmp_path, group_by="t", fields=("tag",))
-    assert not problems
-    assert [(d.id, d.text) for d in documents] == [
-        ("a", "First post.\n\nSecond post.\n\nNo date."),
-        ("z", "Alone."),
-        ("y", "Alone, too."),
-    ]
-    first = documents[0]
-    assert (first.title, first.date, first.fields) == ("Title", "2024-05-01", {"tag": ("q", "p")})
-
-
-def test_a_long_group_ends_and_another_begins() -> None:
-    rows = [{"id": f"p{n}", "text": f"Post number {n:02} is here.", "a": 1} for n in range(9)]
-    documents, _ = read(rows, group_by="a", max_record_bytes=90)
-    assert [d.id for d in documents] == ["p0", "p3", "p6"]
-    assert "\n\n".join(d.text for d in documents).count("Post number") == 9
-
-
-def test_a_field_that_no_record_has_cannot_group() -> None:
-    with pytest.raises(InputError, match="no record has the field 'thread'"):
-        read(["One text here."], group_by="thread")
-
-
 # --- Remote files ------------------------------------------------------------------------------
 
 

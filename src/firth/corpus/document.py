@@ -8,7 +8,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from firth.run.console import note
 from firth.run.settings import CorpusSettings
 from firth.text.words import has_word
 
@@ -34,7 +33,6 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate"
     OWN_OUTPUT = "written by firth"
     READ_ALREADY = "read already"
-    OTHER_PAGES = "repeats other pages"
     BAD_DATE = "not a date of ISO 8601"
     REPEATED_ID = "repeated id"
 
@@ -74,7 +72,6 @@ class Document:
         fields: Values of the fields that are kept (`corpus.fields`), as text.
         source: Name of the file; it does not depend on where the files lie.
         line: First line (row of a table) of the record, counted from 1.
-        group: Value of the field `corpus.group_by`, or "".
         headings: Which of the paragraphs that have a word are headings, from 0.
         pages: Of a PDF, the page of each of the paragraphs that have a word, from 1.
     """
@@ -86,7 +83,6 @@ class Document:
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     source: str = ""
     line: int = 0
-    group: str = ""
     headings: tuple[int, ...] = ()
     pages: tuple[int, ...] = ()
 
@@ -107,8 +103,6 @@ def record_of(
     several of its fields repeat is read once.
     """
     columns = columns_of(tuple(record), settings)
-    if columns.guessed:
-        _note_guessed(columns.guessed, source)
     names = columns.text
     parts = {name: record[name] for name in names if name in record}
     for name, part in parts.items():
@@ -143,7 +137,6 @@ def record_of(
         fields={name: values for name in fields if (values := _values(record.get(name)))},
         source=source,
         line=line,
-        group=_name(record, settings.group_by) if settings.group_by else "",
     )
     item = checked(document, settings.max_record_bytes)
     if isinstance(item, Document) and date and not item.date:
@@ -186,47 +179,33 @@ _DATES = ("date", "created_at", "created", "published_at", "published", "timesta
 
 @dataclass(frozen=True)
 class Columns:
-    """The fields of records that hold text, title, id and date.
-
-    `guessed` are those that a setting did not name, and that are not called as firth calls them.
-    """
+    """The fields of records that hold text, title, id and date."""
 
     text: tuple[str, ...]
     title: str
     id: str
     date: str
-    guessed: tuple[str, ...]
-
-
-@lru_cache(maxsize=256)
-def _note_guessed(guessed: tuple[str, ...], source: str) -> None:
-    """Say once what was guessed."""
-    note(f"{source}: {', '.join(guessed)} (others: --text, --title, --id, --date)")
 
 
 @lru_cache(maxsize=256)
 def columns_of(names: tuple[str, ...], settings: CorpusSettings) -> Columns:
     """Return which fields hold what: those of the settings, else usual names, in any case."""
     by_name = {str(name).strip().lower(): name for name in reversed(names)}
-    guessed = []
 
-    def column(what: str, named: str | None, usual: tuple[str, ...]) -> str:
-        if named is not None:
-            return named
+    def column(setting: str | None, usual: tuple[str, ...]) -> str:
         name: str = next((by_name[alias] for alias in usual if alias in by_name), usual[0])
-        if name in names and name != usual[0]:
-            guessed.append(f"{what} from {name!r}")
-        return name
+        return name if setting is None else setting
 
     text = tuple(name.strip() for name in settings.text_field.split(","))
     if text == ("text",) and "text" not in names:
         usual = (group for group in _TEXTS if by_name.keys() >= {*group})
         text = tuple(by_name[name] for name in next(usual, ())) or text
-        if text[0] in names:
-            guessed.append(f"text from {' and '.join(map(repr, text))}")
-    title = column("title", settings.title_field, _TITLES)
-    id, date = column("id", settings.id_field, _IDS), column("date", settings.date_field, _DATES)
-    return Columns(text, title, id, date, tuple(guessed))
+    return Columns(
+        text,
+        column(settings.title_field, _TITLES),
+        column(settings.id_field, _IDS),
+        column(settings.date_field, _DATES),
+    )
 
 
 def id_of_text(text: str) -> str:

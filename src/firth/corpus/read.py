@@ -39,10 +39,6 @@ DEMO = "demo:speeches"
 """90 addresses of presidents of the United States, which are part of firth."""
 
 _SPEECHES = Path(__file__).with_name("data") / "speeches.jsonl.gz"
-_REPEATING = frozenset({"print.html", "toc.html", "404.html", "genindex.html", "py-modindex.html"})
-"""Pages of sites that books and manuals are made into, of which the text is that of other pages."""
-_UNDATED = "~"
-"""It sorts after every date."""
 _SHOWN = 3
 
 
@@ -79,13 +75,12 @@ def read_documents(
 
 def read_given(sources: Given, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:
     """Yield the documents of what `find_inputs` returned, as `read_documents`."""
-    items = chain(
+    yield from chain(
         chain.from_iterable(read_source(source, settings, advance) for source in sources.sources),
         chain.from_iterable(
             _from_memory(() if sources.records is None else sources.records, settings)
         ),
     )
-    yield from _grouped(items, settings) if settings.group_by else items
 
 
 def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[Iterable[Item]]:
@@ -102,60 +97,6 @@ def _from_memory(records: Iterable[Any], settings: CorpusSettings) -> Iterator[I
         else:
             detail = f"got {type(record).__name__}, expected a text or a record"
             yield [Problem(MEMORY, line, Reason.NOT_TEXT, detail)]
-
-
-# --- Records that belong together --------------------------------------------------------------
-
-
-def _grouped(items: Iterable[Item], settings: CorpusSettings) -> Iterator[Item]:
-    """Yield one document for the records of one value of `group_by`, such as a thread.
-
-    All is read first. A document has the place and the id of its first record. Its records follow
-    each other by date, those without one last, and each begins a paragraph. A document that would
-    be longer than `max_record_bytes` ends before, and another one begins. Records without the field
-    stay documents by themselves.
-    """
-    problems: dict[int, Problem] = {}
-    groups: dict[str | int, list[Document]] = {}
-    for number, item in enumerate(items):
-        if isinstance(item, Problem):
-            problems[number] = item
-            groups[number] = []
-        else:
-            groups.setdefault(item.group or number, []).append(item)
-    if len(problems) < len(groups) and not any(isinstance(name, str) for name in groups):
-        raise InputError(
-            f"corpus.group_by: no record has the field {settings.group_by!r}, or all values of it "
-            "are empty; expected the name of a field that related records have in common"
-        )
-    for name, records in groups.items():
-        if isinstance(name, int) and name in problems:
-            yield problems[name]
-        part: list[Document] = []
-        size = 0
-        for record in sorted(records, key=lambda record: record.date or _UNDATED):
-            added = len(record.text.encode()) + 2
-            if part and size + added > settings.max_record_bytes:
-                yield _joined(part)
-                part, size = [], 0
-            part.append(record)
-            size += added
-        if part:
-            yield _joined(part)
-
-
-def _joined(records: Sequence[Document]) -> Document:
-    fields: dict[str, tuple[str, ...]] = {}
-    for record in records:
-        for name, values in record.fields.items():
-            fields[name] = tuple(dict.fromkeys((*fields.get(name, ()), *values)))
-    return replace(
-        records[0],
-        fields=fields,
-        title=next((record.title for record in records if record.title), ""),
-        text="\n\n".join(record.text for record in records),
-        date=next((record.date for record in records if record.date), ""),
-    )
 
 
 # --- What the user named -----------------------------------------------------------------------
@@ -316,9 +257,6 @@ class _Walk:
                         n_others += 1
                     elif not path.is_file():
                         self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
-                    elif not pattern and path.name.lower() in _REPEATING:
-                        detail = "a page to print or of links; name it to read it"
-                        self._leave_out(path, root, Reason.OTHER_PAGES, detail)
                     else:
                         paths.append(path)
             while ahead and not enters(ahead[0]):
@@ -418,7 +356,7 @@ def read_texts(file: Path, settings: CorpusSettings) -> Iterator[Document]:
 
     `settings` name the fields of both. What cannot be read is skipped, and said.
     """
-    skipped, settings = 0, settings.model_copy(update={"lines": True, "group_by": None})
+    skipped, settings = 0, settings.model_copy(update={"lines": True})
     for item in read_documents([str(file)], settings):
         if isinstance(item, Problem):
             skipped += 1

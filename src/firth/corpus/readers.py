@@ -69,8 +69,7 @@ def _read_records(source: Source, settings: CorpusSettings, advance: Advance) ->
             raise BrokenError(problem.reason, problem.detail)
         if settings.fields == ALL_FIELDS:
             return names
-        group = settings.group_by or ""
-        return {*columns.text, columns.id, columns.title, columns.date, *settings.fields, group}
+        return {*columns.text, columns.id, columns.title, columns.date, *settings.fields}
 
     for line, row in read_rows(source, settings.max_record_bytes, advance, needed):
         if isinstance(row, Problem):

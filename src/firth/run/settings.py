@@ -51,7 +51,7 @@ class CorpusSettings(Section):
     """Files, folders, globs and URIs (`s3://bucket/texts`), in the order in which they are read."""
     text_field: str = "text"
     """Field of a record that holds the text. Several fields (`subject,body`) become paragraphs.
-    Where a record has no `text`, usual names are looked for, as `body`; a note says which."""
+    Where a record has no `text`, usual names are looked for, as `body`."""
     title_field: str | None = None
     """Field of a document's title. By default `title`, `subject` or `headline`."""
     id_field: str | None = None
@@ -60,8 +60,6 @@ class CorpusSettings(Section):
     """Field of a document's date (ISO 8601). By default `date`, or another usual name."""
     lines: bool = False
     """Whether each line of a text file is a document."""
-    group_by: str | None = None
-    """Records with the same value of this field form one document."""
     fields: Names = ()
     """Further fields to keep, for filters such as `--where "section = 'news'"`."""
     language: str = "auto"
