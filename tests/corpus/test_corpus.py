@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from firth.corpus import corpus as module
 from firth.corpus.build import add_documents, build_corpus, remove_documents
-from firth.corpus.corpus import Context, Corpus, stand_alone
+from firth.corpus.corpus import Corpus
 from firth.run.errors import ChangedError
 from firth.text.words import words
 
@@ -40,11 +40,11 @@ def records(documents: list[list[int]]) -> tuple[list[dict[str, Any]], list[list
 
 
 @settings(max_examples=15)
-@given(documents=DOCUMENTS, window=st.integers(1, 3), batch=st.integers(1, 9))
+@given(documents=DOCUMENTS, batch=st.integers(1, 9))
 def test_a_corpus_equals_its_documents(
-    documents: list[list[int]], window: int, batch: int, tmp_path_factory: pytest.TempPathFactory
+    documents: list[list[int]], batch: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Sentences, bounds, contexts and positions are those of the documents."""
+    """Sentences and bounds are those of the documents."""
     rows, content = records(documents)
     corpus, _ = built(tmp_path_factory.mktemp("corpus") / "run", rows, max_words=8)
     flat = [s for paragraphs in content for sentences in paragraphs for s in sentences]
@@ -65,34 +65,20 @@ def test_a_corpus_equals_its_documents(
     assert corpus.document_ids() == [row["id"] for row in rows]
     assert corpus.document_titles() == [row["title"] for row in rows]
     assert corpus.document_dates() == [row["date"] for row in rows]
-    expected, around = [], []
-    for i, text in enumerate(flat):
-        d = int(corpus.document_of(i))
-        inside = [s for sentences in content[d] for s in sentences]
-        place = i - int(corpus.document_bounds[d])
-        left, right = inside[max(0, place - window) : place], inside[place + 1 : place + 1 + window]
-        around.append(Context(tuple(left), tuple(right)))
+    for i in range(len(flat)):
         bounds, p = corpus.paragraph_bounds, int(corpus.paragraph_of(i))
         assert bounds[p] <= i < bounds[p + 1]
-        if left and right and 3 <= len(words(text)) <= 8:
-            expected.append(i)
-    assert corpus.positions().tolist() == expected
     usual = [i for i, text in enumerate(flat) if 3 <= len(words(text)) <= 8]
     assert corpus.usual_sentences().tolist() == usual
-    assert corpus.contexts(np.arange(len(flat)), window) == around
-    assert corpus.contexts(expected, window) == [around[i] for i in expected]
-    assert not corpus.contexts([])
     assert not corpus.texts([])
-    assert stand_alone(corpus) == (len(flat) - len(documents) < 0.25 * len(flat))
 
 
 def test_numbers_out_of_range_are_refused(tmp_path: Path) -> None:
     """Never the last sentence for -1."""
     corpus, _ = built(tmp_path / "run", records([[2], [1]])[0])
     for wrong in (-1, 3):
-        for call in (corpus.text, lambda i: corpus.contexts([i])):
-            with pytest.raises(IndexError, match="expected 0 to 2"):
-                call(wrong)
+        with pytest.raises(IndexError, match="expected 0 to 2"):
+            corpus.text(wrong)
         with pytest.raises(IndexError, match="expected 0 to 2"):
             corpus.texts([0, wrong])
     with pytest.raises(IndexError, match="expected 0 to 1"):
@@ -152,7 +138,7 @@ def test_an_open_corpus_stays_as_it_was(tmp_path: Path) -> None:
     remove_documents(run, ["d0", "d2", "new"])
     empty = Corpus.open(run)
     assert (len(empty), empty.n_documents, list(empty.batches())) == (0, 0, [])
-    assert empty.positions().tolist() == empty.word_counts.tolist() == []
+    assert empty.word_counts.tolist() == []
     assert empty.document_ids() == empty.source_numbers().tolist() == []
     assert empty.documents_where("date >= 2000").tolist() == []
 

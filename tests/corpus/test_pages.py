@@ -72,7 +72,6 @@ def read_all(folder: Path, **given: Any) -> tuple[list[Document], list[Problem]]
 def new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Let the test start its own process, whose limits are those of its start."""
     monkeypatch.setattr(pages, "_free", None)
-    monkeypatch.setattr(pages, "_spent", 0.0)
     yield monkeypatch
     if pages._free is not None:
         pages._free.kill()
@@ -209,35 +208,27 @@ def test_what_is_broken_is_named(tmp_path: Path, name: str, content: bytes, reas
 def test_what_takes_too_long_is_given_up(new_process: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Tags nested so deep that the time grows with their square; the next file is read."""
     new_process.setattr(pages, "SECONDS", 1)
-    new_process.setattr(pages, "_SHARE_OF_MB", 0)
-    for name in ("a", "b", "c"):
-        (tmp_path / f"{name}.html").write_text("<div>" * 200_000 + "A word.")
-    (tmp_path / "d.html").write_text(PAGE)
-    documents, problems = read_all(tmp_path)
+    new_process.setattr(pages, "SECONDS_OF_MB", 0)
+    (tmp_path / "a.html").write_text("<div>" * 200_000 + "A word.")
+    (tmp_path / "b.html").write_text(PAGE)
+    documents, (problem,) = read_all(tmp_path)
     assert [d.text for d in documents] == [TEXT]
-    assert {problem.reason for problem in problems} == {Reason.COSTLY}
-    # What all files share is gone after the first one; each has its own second.
-    for problem, seconds in zip(problems, (2, 1, 1), strict=True):
-        assert f"more than {seconds} s of processor time" in problem.detail
+    assert problem.reason is Reason.COSTLY
+    assert "more than 1 s of processor time" in problem.detail
 
 
 def test_what_needs_too_much_memory_is_given_up(
     new_process: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The pages before a costly one are kept, and the next file is read."""
+    """The next file is read."""
     new_process.setattr(pages, "MEMORY", 100 << 20)
     lines = ["A word."] * 300_000
-    (tmp_path / "a.pdf").write_bytes(pdf(["It rained."], lines, ["Never read."]))
-    (tmp_path / "b.pdf").write_bytes(pdf(lines))
-    (tmp_path / "c.pdf").write_bytes(pdf(["The ship."]))
-    documents, problems = read_all(tmp_path)
-    assert [d.text for d in documents] == ["It rained.", "The ship."]
-    assert [(p.source, p.reason) for p in problems] == [
-        ("a.pdf", Reason.COSTLY),
-        ("b.pdf", Reason.COSTLY),
-    ]
-    assert "after 1 readable" in problems[0].detail
-    assert "100 MiB of memory" in problems[0].detail
+    (tmp_path / "a.pdf").write_bytes(pdf(["It rained."], lines))
+    (tmp_path / "b.pdf").write_bytes(pdf(["The ship."]))
+    documents, (problem,) = read_all(tmp_path)
+    assert [d.text for d in documents] == ["The ship."]
+    assert (problem.source, problem.reason) == ("a.pdf", Reason.COSTLY)
+    assert "100 MiB of memory" in problem.detail
 
 
 def test_a_process_that_is_gone_costs_one_file(

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from firth.corpus.build import build_corpus
-from firth.corpus.corpus import Context, Corpus
+from firth.corpus.corpus import Corpus
+from firth.paper.neighbors import Context
 from firth.paper.origin import build_deviations
 from firth.paper.retrieve import build_index
 from firth.paper.tokens import Pairs

@@ -21,6 +21,7 @@ from firth.paper.coherence import (
     neighbors,
     save_model,
 )
+from firth.paper.neighbors import contexts_of, positions_of
 from firth.paper.train_coherence import train_coherence
 from firth.run.errors import MissingStageError
 from firth.run.run import Run
@@ -62,7 +63,7 @@ def read(coherence: Coherence, corpus: Corpus, texts: list[str], positions: list
     rows = []
     for s in texts:
         for position in positions:
-            (context,) = corpus.contexts([position], 2)
+            (context,) = contexts_of(corpus, [position], 2)
             sides = [
                 np.pad(coherence.encode(side), ((0, 2 - len(side)), (0, 0)))
                 for side in (context.left[::-1], context.right)
@@ -115,7 +116,7 @@ def test_neighbors_are_the_sentences_of_the_context(corpus: Corpus, window: int)
     around = neighbors(np.arange(len(corpus)), corpus.document_bounds, window)
     assert (around == -1).any(), "premise"
     for position in range(len(corpus)):
-        context = corpus.contexts([position], window)[0]
+        context = contexts_of(corpus, [position], window)[0]
         left = [corpus.text(i) for i in around[position, 0] if i >= 0]
         right = [corpus.text(i) for i in around[position, 1] if i >= 0]
         assert (tuple(reversed(left)), tuple(right)) == (context.left, context.right)
@@ -142,7 +143,7 @@ def test_model_round_trip(built: Run, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_cached_scores_equal_plain_ones(coherence: Coherence, corpus: Corpus) -> None:
     """Scores from cached float16 vectors equal those of texts that are read one by one."""
-    positions = [*corpus.positions()[::15].tolist(), 0, len(corpus) - 1]
+    positions = [*positions_of(corpus)[::15].tolist(), 0, len(corpus) - 1]
     sentences = [*corpus.texts([3, 50, 90]), "The ship feared the judge."]
     pairs = all_pairs(len(sentences), len(positions))
     cached = coherence.log_probabilities(sentences, np.array(positions), pairs)
@@ -163,7 +164,7 @@ def test_ranking_is_the_log_probability(built: Run, fresh: Callable[..., Run], w
         run = fresh(window=window, coherence={"passes": 0.1})
         train_coherence(run)
     coherence, corpus = Coherence.open(run), Corpus.open(run)
-    positions = np.concatenate((corpus.positions()[::-3], [0]))
+    positions = np.concatenate((positions_of(corpus)[::-3], [0]))
     sentences = corpus.texts([3, 50, 90])
     pairs = all_pairs(3, len(positions))
     logits = coherence.rank_scores(coherence.encode(sentences), positions)
@@ -184,7 +185,7 @@ def test_additive_eq_1_orders_contexts_alike_for_each_sentence(
     additive, bilinear = Coherence.open(run), Coherence.open(built)
     # Training hardly moves these weights from 0, since they cannot help it.
     nn.init.normal_(additive._model.query.context, generator=torch.Generator().manual_seed(1))
-    positions = corpus.positions()
+    positions = positions_of(corpus)
     sentences = corpus.texts(positions[[2, 40, 80, 120]])
     printed = additive.rank_scores(additive.encode(sentences), positions)
     assert printed.std(axis=1).min() > 0.01, "premise: contexts differ"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from firth.corpus.corpus import Context
+from firth.paper.neighbors import Context
 from firth.paper.seq2seq import Seq2Seq
 from firth.paper.tokens import Role
 from firth.paper.train_generator import open_generator

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from firth.corpus.build import add_documents
-from firth.corpus.corpus import Context, Corpus
+from firth.corpus.corpus import Corpus
 from firth.paper.fits import EQUAL, TERMS, fit
+from firth.paper.neighbors import Context, contexts_of, positions_of
 from firth.paper.origin import DEVIATIONS, Origin, learned_terms, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
@@ -76,7 +77,7 @@ class WordCoherence:
         return np.array(scores, dtype=np.float32) - 1
 
     def _score(self, sentence: str, position: int) -> float:
-        context = self.corpus.contexts([int(position)], 1)[0]
+        context = contexts_of(self.corpus, [int(position)], 1)[0]
         return overlap(sentence, " ".join((*context.left, *context.right)))
 
 
@@ -185,7 +186,7 @@ def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
 
 def test_pmi_terms_are_differences(corpus: Corpus) -> None:
     """Every likelihood loses its baseline; the coherence term stays."""
-    asked = [(A, place) for place in corpus.positions()[:2].tolist()]
+    asked = [(A, place) for place in positions_of(corpus)[:2].tolist()]
     raw = origin_over(corpus, {"pmi": False}).context_fit.terms(asked)
     corrected = origin_over(corpus, {"pmi": True}).context_fit.terms(asked)
     assert corrected[:, 2] == pytest.approx(raw[:, 2] + 3)

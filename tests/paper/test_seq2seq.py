@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from firth.corpus.corpus import Context
+from firth.paper.neighbors import Context
 from firth.paper.seq2seq import Job, Seq2Seq
 from firth.paper.tokens import Role, by_budget, joined
 from firth.paper.train_generator import open_generator

@@ -9,6 +9,7 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.paper import train_generator as module
+from firth.paper.neighbors import contexts_of, positions_of
 from firth.paper.tokens import PartReader, Role, Triple, joined
 from firth.paper.train_generator import GENERATOR, TokenizedCorpus, open_generator, train_generator
 from firth.run.errors import InputError, MissingStageError
@@ -89,9 +90,9 @@ def test_triples_are_the_corpus_contexts(built: Run, corpus: Corpus, window: int
     """Triples of the stored tokens are those of the contexts, at document borders too."""
     reader = PartReader(open_tokenizer(built), 6)
     store = TokenizedCorpus(corpus, reader, window)
-    positions = corpus.positions()[:40]
+    positions = positions_of(corpus)[:40]
     pairs = np.stack([np.arange(40)] * 2, axis=1)
-    contexts = corpus.contexts(positions, window)
+    contexts = contexts_of(corpus, positions, window)
     expected = reader.triples(corpus.texts(positions), contexts, pairs)
     assert store.triples(positions) == expected
     assert {len(left) for left, _, _ in expected} == set(range(1, window + 1)), "premise"

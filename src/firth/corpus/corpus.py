@@ -5,9 +5,7 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal
@@ -49,17 +47,6 @@ _COPIES = (
     "WHERE d.key != f.first ORDER BY d.key"
 )
 _CONDITIONS = {"learn": "part = 0", "held-out": "part = 1", "all": "1"}
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The neighbors of a sentence in its document, c = (c_<, c_>) (Sun et al. 2022, §3.2).
-
-    They are in reading order.
-    """
-
-    left: tuple[str, ...]
-    right: tuple[str, ...]
 
 
 class Corpus:
@@ -316,29 +303,6 @@ class Corpus:
             raise damaged_store(self._store, "its properties are not as they were written")
         return json.loads(rows[0][1]) if rows else default
 
-    # --- Neighbors ---
-
-    def contexts(self, positions: npt.ArrayLike, window: int = 1) -> list[Context]:
-        """Return up to `window` sentences on each side of each sentence, in its document."""
-        centers = np.asarray(positions, np.int64).ravel()
-        self._check(centers)
-        documents = self.document_of(centers)
-        lows = np.maximum(self.document_bounds[documents], centers - window)
-        highs = np.minimum(self.document_bounds[documents + 1], centers + window + 1)
-        texts = iter(self.texts(ranges(lows, highs - lows)))
-        contexts = []
-        for low, center, high in zip(lows.tolist(), centers.tolist(), highs.tolist(), strict=True):
-            around = tuple(islice(texts, high - low))
-            contexts.append(Context(around[: center - low], around[center - low + 1 :]))
-        return contexts
-
-    def positions(self) -> Ints:
-        """Return the usual sentences that have a neighbor on each side, ascending."""
-        (low, high), inner = self._limits, np.ones(len(self) + 1, np.bool_)
-        inner[self.document_bounds] = inner[self.document_bounds - 1] = False
-        counts = self.word_counts
-        return np.flatnonzero(inner[:-1] & (counts >= low) & (counts <= high))
-
     # --- Documents ---
 
     def document_ids(self) -> list[str]:
@@ -456,8 +420,3 @@ class Corpus:
 def few_neighbors(neighbors: int, sentences: int) -> bool:
     """Return whether few sentences have a next one, so that models learn from parts of one."""
     return neighbors < _FEW_NEIGHBORS * sentences
-
-
-def stand_alone(corpus: Corpus) -> bool:
-    """Return whether few sentences of a corpus have a neighbor."""
-    return few_neighbors(len(corpus) - corpus.n_documents, len(corpus))

@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,13 +23,9 @@ from firth.run.limits import command_of, limit
 from firth.text.words import has_word
 
 MEMORY = 2 << 30
-"""Bytes that an HTML file or a page of PDF may add to what the process holds."""
-SECONDS = 20
-"""Processor seconds that all files together may take beyond their shares."""
-_SHARE, _SHARE_OF_MB = 1, 5
-"""Processor seconds that are the share of a file, and of each megabyte of it."""
-_spent = 0.0
-"""Processor seconds that files took beyond their shares."""
+"""Bytes that a file may add to what the process holds."""
+SECONDS, SECONDS_OF_MB = 5, 5
+"""Processor seconds that a file may take, and more for each megabyte of it."""
 
 _DROPPED = (
     "script, style, noscript, template, nav, footer, aside, form, table, pre, svg, head, button, "
@@ -107,7 +102,7 @@ def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
     except UnicodeDecodeError:
         text = page.decode("cp1252", errors="replace")
     try:
-        ((title, blocks),) = _ask("html", text, len(page))
+        title, blocks = _ask("html", text, len(page), limit)
     except _CostlyError as error:
         yield Problem(source, 0, Reason.COSTLY, str(error))
         return
@@ -119,69 +114,46 @@ def read_html(source: str, page: bytes, limit: int) -> Iterator[Item]:
 def read_pdf(source: str, path: str, limit: int) -> Iterator[Item]:
     """Yield the document in a PDF file, each page as a paragraph, with the numbers of the pages.
 
-    A page that cannot be read is left out, and so is everything from a costly page on.
+    A page that cannot be read is left out.
     """
-    pages: dict[int, str] = {}
-    size = 0
     try:
-        answers = _ask("pdf", os.path.abspath(path), os.path.getsize(path))
-        for number, (text, flaw, flaw_of_file) in enumerate(answers, 1):
-            if flaw_of_file is not None:
-                yield Problem(source, 0, Reason.CORRUPT, flaw_of_file)
-                return
-            if flaw is not None:
-                yield Problem(source, 0, Reason.CORRUPT, flaw)
-                continue
-            if has_word(text):
-                pages[number] = text
-            size += len(text)
-            if size > limit:
-                detail = f"over {limit:,} bytes (corpus.max_record_bytes)"
-                yield Problem(source, 0, Reason.TOO_LONG, detail)
-                return
+        texts, flaws = _ask("pdf", os.path.abspath(path), os.path.getsize(path), limit)
     except _CostlyError as error:
-        yield Problem(source, 0, Reason.COSTLY, f"after {len(pages):,} readable pages: {error}")
-        if not pages:
-            return
-    text = "\n\n".join(pages.values()).replace("\0", " ")
-    document = Document(id=source, text=text, source=source, line=1, pages=tuple(pages))
-    yield checked(document, limit)
+        yield Problem(source, 0, Reason.COSTLY, str(error))
+        return
+    for flaw in flaws:
+        yield Problem(source, 0, Reason.CORRUPT, flaw)
+    pages = {number: text for number, text in enumerate(texts, 1) if has_word(text)}
+    if texts or not flaws:
+        text = "\n\n".join(pages.values()).replace("\0", " ")
+        document = Document(id=source, text=text, source=source, line=1, pages=tuple(pages))
+        yield checked(document, limit)
 
 
-def _ask(kind: str, value: str, size: int) -> Iterator[Any]:
-    """Yield what the other process answers; it is ended where nobody hears it out.
+def _ask(kind: str, value: str, size: int, longest: int) -> Any:
+    """Return what the other process makes of a file of `size` bytes.
 
     A `_CostlyError` says that it took more than `MEMORY` or than its time, or that its library
-    failed. A file of `size` bytes has its share of time, and what files left of `SECONDS`.
+    failed. The process is lost then, and the next file has a new one.
     """
-    global _free, _spent
-    share = _SHARE + _SHARE_OF_MB * size / 1e6
-    allowed = math.ceil(share + max(0.0, SECONDS - _spent))
+    global _free
+    seconds = math.ceil(SECONDS + SECONDS_OF_MB * size / 1e6)
     process, _free = _free or _start(), None
     assert process.stdin is not None
     assert process.stdout is not None
-    try:
-        with contextlib.suppress(BrokenPipeError):  # There will be no answer, either.
-            process.stdin.write(json.dumps([kind, value, allowed]) + "\n")
-            process.stdin.flush()
-        while (line := process.stdout.readline()).endswith("\n"):
-            if isinstance(piece := json.loads(line), float):
-                _spent += max(0.0, piece - share)
-                _free = process
-                return
-            yield piece
-        code = process.wait()
-        if -code == getattr(signal, "SIGXCPU", None):
-            _spent += allowed - share
-            raise _CostlyError(f"reading it took more than {allowed} s of processor time")
-        raise _CostlyError(
-            f"the process that read it was lost (exit status {code}): it needed more than "
-            f"{MEMORY >> 20:,} MiB of memory, or its library failed"
-        )
-    finally:
-        if _free is not process:
-            process.kill()
-            process.communicate()
+    with contextlib.suppress(BrokenPipeError):  # There will be no answer, either.
+        process.stdin.write(json.dumps([kind, value, seconds, longest]) + "\n")
+        process.stdin.flush()
+    if (line := process.stdout.readline()).endswith("\n"):
+        _free = process
+        return json.loads(line)
+    process.communicate()
+    if -process.returncode == getattr(signal, "SIGXCPU", None):
+        raise _CostlyError(f"reading it took more than {seconds} s of processor time")
+    raise _CostlyError(
+        f"the process that read it was lost (exit status {process.returncode}): it needed more "
+        f"than {MEMORY >> 20:,} MiB of memory, or its library failed"
+    )
 
 
 def _start() -> "subprocess.Popen[str]":
@@ -206,25 +178,15 @@ def _start() -> "subprocess.Popen[str]":
 
 
 def answer(memory: str) -> None:
-    """Answer what is asked on standard input, line by line; this is the other process.
-
-    The last piece of an answer is the number of processor seconds that it took.
-    """
+    """Answer what is asked on standard input, line by line; this is the other process."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", buffering=1)
     os.dup2(2, 1)  # What a library prints is no answer.
     answers.write("ready\n")
     for line in sys.stdin:
-        kind, value, seconds = json.loads(line)
-        begun = time.process_time()
-        # Lazily: the limits are set before anything is read.
-        pieces: Iterator[Any] = map(_html_text, [value]) if kind == "html" else _pdf_answers(value)
-        while True:
-            used = time.process_time() - begun
-            limit(int(memory), max(1, math.ceil(seconds - used)))
-            piece = next(pieces, None)
-            answers.write(json.dumps(used if piece is None else piece) + "\n")
-            if piece is None:
-                break
+        kind, value, seconds, longest = json.loads(line)
+        limit(int(memory), seconds)
+        made = _html_text(value) if kind == "html" else _pdf_texts(value, longest)
+        answers.write(json.dumps(made) + "\n")
 
 
 def _html_text(page: str) -> tuple[str, Blocks]:
@@ -300,23 +262,28 @@ def _block_of(node: Any) -> tuple[int, bool, bool]:
     return int(node.mem_id), node.tag in _HEADINGS, is_linked
 
 
-def _pdf_answers(path: str) -> Iterator[tuple[str | None, str | None, str | None]]:
-    """Yield for each page its text, or what is wrong with it, or with the file."""
+def _pdf_texts(path: str, longest: int) -> tuple[list[str], list[str]]:
+    """Return the text of each page, "" of one that cannot be read, and what is wrong.
+
+    Pages after `longest` characters are not read: the document is too long.
+    """
     import pypdfium2
 
+    texts, flaws = list[str](), list[str]()
     try:
-        document = pypdfium2.PdfDocument(path)
+        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+            for number in range(len(document)):
+                if longest < 0:
+                    break
+                texts.append("")
+                try:
+                    text = document[number].get_textpage().get_text_bounded()
+                except pypdfium2.PdfiumError as error:
+                    flaws.append(f"page {number + 1}: {error}")
+                else:
+                    joined = _HYPHENATED.sub("", text.replace("\r\n", "\n"))
+                    texts[-1] = " ".join(joined.split())
+                    longest -= len(texts[-1])
     except (pypdfium2.PdfiumError, OSError) as error:
-        yield None, None, first_line(error)
-        return
-    try:
-        for number in range(len(document)):
-            try:
-                text = document[number].get_textpage().get_text_bounded()
-            except pypdfium2.PdfiumError as error:
-                yield None, f"page {number + 1}: {error}", None
-            else:
-                joined = _HYPHENATED.sub("", text.replace("\r\n", "\n"))
-                yield " ".join(joined.split()), None, None
-    finally:
-        document.close()
+        flaws.append(first_line(error))
+    return texts, flaws

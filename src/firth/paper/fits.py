@@ -8,6 +8,7 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
+from firth.paper.neighbors import contexts_of
 from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import Measure, Weights
 from firth.paper.tokens import Role
@@ -85,7 +86,7 @@ class ContextFit:
         roles = frozenset(role for role in Role if getattr(self._weights, role.name.lower()))
         if not roles:
             return terms
-        contexts = self._corpus.contexts(positions, self._window)
+        contexts = contexts_of(self._corpus, positions, self._window)
         logs = self._generator.likelihoods(texts, contexts, pairs, roles)
         if self._pmi:
             logs = logs - self._generator.likelihoods(texts, contexts, pairs, roles, False)

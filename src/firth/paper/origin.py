@@ -19,6 +19,7 @@ from firth.paper.fits import (
     contributions,
     resolved,
 )
+from firth.paper.neighbors import contexts_of, positions_of
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import PaperSettings, Weights
@@ -117,7 +118,7 @@ class Origin:
             corpus, coherence, generator, self.weights, settings.fits.pmi, settings.window
         )
         self.candidates = Candidates(
-            positions=corpus.positions(),
+            positions=positions_of(corpus),
             index=index,
             coherence=coherence,
             settings=settings.contexts,
@@ -240,7 +241,7 @@ class Origin:
         )
         added = np.bincount(where, contributions(v1, v2, measure), minlength=len(positions))
         documents, names = self.corpus.document_of(positions), self.corpus.document_ids()
-        around = self.corpus.contexts(positions, self.settings.window)
+        around = contexts_of(self.corpus, positions, self.settings.window)
         shares, both = [], profile.terms
         for i, c in enumerate(first.tolist()):
             details = {"position": float(positions[i])}

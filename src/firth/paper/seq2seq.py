@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from firth.corpus.corpus import Context
+from firth.paper.neighbors import Context
 from firth.paper.tokens import ALL_ROLES, Pairs, Part, PartReader, Role, Triple, by_budget, joined
 from firth.paper.transformer import ContextTransformer, Padded
 from firth.text.types import Floats, Singles

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from firth.corpus.corpus import Context
+from firth.paper.neighbors import Context
 from firth.text.types import Ints
 
 Tokens = tuple[int, ...]

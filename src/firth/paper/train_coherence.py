@@ -27,6 +27,7 @@ from firth.paper.coherence import (
     seeded,
     token_rows,
 )
+from firth.paper.neighbors import positions_of
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import TokenTable
 from firth.run.console import Progress, note
@@ -115,7 +116,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     seed, where = derive_seed(run.settings.seed, "coherence"), device()
     with seeded(derive_seed(seed, "weights")):
         model = CoherenceModel(shape, config.dropout).to(where)
-    positions = Positions(corpus.positions(), corpus.document_bounds, shape.window)
+    positions = Positions(positions_of(corpus), corpus.document_bounds, shape.window)
     check_positions(positions)
     source = batches_of(positions, config.batch, derive_seed(seed, "batches"))
     steps = max(1, round(config.passes * source.epoch_steps))
@@ -314,7 +315,7 @@ class Tested:
 
         Each has at most `_TESTED`. A single document is in both.
         """
-        every = Positions(corpus.positions(), corpus.document_bounds, window)
+        every = Positions(positions_of(corpus), corpus.document_bounds, window)
         side = every.documents % 2
         halves = [every[side == number] for number in (0, 1)]
         if not all(map(len, halves)):

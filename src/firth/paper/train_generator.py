@@ -17,6 +17,7 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.transformer import device
 from firth.evaluation.bootstrap import Estimate
 from firth.paper.coherence import neighbors
+from firth.paper.neighbors import contexts_of, positions_of
 from firth.paper.seq2seq import Job, Seq2Seq, predict
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import PartReader, Role, TokenTable, Triple, by_budget, part
@@ -108,7 +109,7 @@ class _Training:
         reader = self.reader = PartReader(self.tokenizer, config.max_tokens)
         corpus = Corpus.open(run)
         self.store = TokenizedCorpus(corpus, reader, settings.window)
-        positions = corpus.positions()
+        positions = positions_of(corpus)
         sizes = self.store.sizes(positions)
         self.learned = positions[sizes.min(axis=1) > 0]
         if not len(self.learned):
@@ -126,9 +127,9 @@ class _Training:
 
         self.batches = Batches(deal, derive_seed(self.seed, "generator", "order"))
         held_out = Corpus.open(run, "held-out")
-        some = sample(held_out.positions(), _MEASURED + _CHOOSING, self.seed)
+        some = sample(positions_of(held_out), _MEASURED + _CHOOSING, self.seed)
         pairs = np.stack([np.arange(len(some))] * 2, axis=1)
-        contexts = held_out.contexts(some, settings.window)
+        contexts = contexts_of(held_out, some, settings.window)
         triples = reader.triples(held_out.texts(some), contexts, pairs)
         complete = np.flatnonzero([all(triple) for triple in triples])
         # One in six chooses the step; the others measure it.

@@ -3,7 +3,7 @@
 The weights are defaults that were chosen on human ratings. Label-free questions do not choose them:
 on seven corpora of 0.1 to 0.9 million words they never found better ones than the default.
 
-Where few sentences have a next one (`stand_alone`), words are learned from halves of a sentence.
+Where few sentences have a next one (`few_neighbors`), words are learned from halves of a sentence.
 The scorer then leaves learned vectors out, and compares tf-idf of n-grams of stems.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from firth.corpus.corpus import Corpus, stand_alone
+from firth.corpus.corpus import Corpus, few_neighbors
 from firth.encoders.words import WordSpace
 from firth.run.console import note
 from firth.run.errors import ConfigError
@@ -134,6 +134,7 @@ def _stored(run: Run) -> dict[str, Any]:
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     corpus = Corpus.open(run)
-    chosen = default_blend(stand_alone(corpus), len(corpus))
+    is_alone = few_neighbors(len(corpus) - corpus.n_documents, len(corpus))
+    chosen = default_blend(is_alone, len(corpus))
     write_json(workspace / _FILE, {"chosen": asdict(chosen)})
     return {"message": f"weights: {chosen}"}
