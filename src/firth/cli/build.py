@@ -11,7 +11,6 @@ from firth.cli.options import (
     Force,
     OutFile,
     Quiet,
-    RayAddress,
     RunFolder,
     Workers,
     executor_of,
@@ -60,7 +59,6 @@ def build(
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
-    ray: RayAddress = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -80,7 +78,7 @@ def build(
     fields = {"text_field": text, "title_field": title, "id_field": id, "date_field": date}
     named = {name: value for name, value in {**fields, "lines": lines}.items() if value is not None}
     opened = opened.changed({"corpus": named}) if named else opened
-    show_result(bring_up_to_date(opened, documents, executor_of(workers, ray)), as_json)
+    show_result(bring_up_to_date(opened, documents, executor_of(workers)), as_json)
 
 
 def add(

@@ -11,7 +11,6 @@ from firth.cli.options import (
     Force,
     Out,
     Quiet,
-    RayAddress,
     RunFolder,
     Top,
     Where,
@@ -137,7 +136,6 @@ def match(
     ] = False,
     encoder: EncoderName = None,
     workers: Workers = 1,
-    ray: RayAddress = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -165,7 +163,7 @@ def match(
         encoder=encoder,
         left_ids=ids[0],
         right_ids=ids[1] if right is not None else None,
-        executor=executor_of(workers, ray),
+        executor=executor_of(workers),
     )
     if out is None:
         show_result(result, as_json)

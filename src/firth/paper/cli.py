@@ -11,7 +11,6 @@ from firth.cli.options import (
     Force,
     Out,
     Quiet,
-    RayAddress,
     RunFolder,
     Top,
     Workers,
@@ -50,7 +49,6 @@ def build(
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
-    ray: RayAddress = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +67,7 @@ def build(
 
     values = None if preset is None else settings_of(preset)
     opened = opened_with(run_folder(run), changes or [], values)
-    executor = executor_of(workers, ray)
+    executor = executor_of(workers)
     if inputs:
         first(lambda: build_corpus(opened, inputs, executor))
     outcomes = build_origin(opened)
