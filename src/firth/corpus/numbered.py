@@ -4,7 +4,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +67,6 @@ class WordSentences:
             "words": len(self.pieces),
             "vocabulary": len(self.vocabulary),
         }
-
-    def texts(self) -> Iterator[list[str]]:
-        """Yield each sentence as a list of its stems."""
-        names = np.array(self.vocabulary, dtype=object)
-        for first in range(0, len(self), _SENTENCES):
-            for start, end in pairwise(self.bounds[first : first + _SENTENCES + 1].tolist()):
-                yield names[self.pieces[start:end]].tolist()
 
 
 def read_sentences(

@@ -7,6 +7,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,9 @@ def _learn_vectors(
         """Sentences that gensim reads once in each epoch."""
 
         def __iter__(self) -> Any:
-            yield from sentences.texts()
+            names = np.array(sentences.vocabulary, dtype=object)
+            for start, end in pairwise(sentences.bounds):
+                yield names[sentences.pieces[start:end]].tolist()
             bar.advance()
 
     with bar:

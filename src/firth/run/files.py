@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -288,16 +288,6 @@ def create_mapped(path: Path, dtype: "npt.DTypeLike", shape: tuple[int, ...]) ->
                 if error.errno == errno.ENOSPC:
                     raise
     return array
-
-
-def mapped(path: Path, make: Callable[[], "Array"]) -> "Array":
-    """Return the array of a .npy file, memory-mapped; a missing file is made and written first."""
-    import numpy as np
-
-    if not path.is_file():
-        with write_atomically(path) as partial, partial.open("wb") as file:
-            np.save(file, make())
-    return open_mapped(path)
 
 
 def open_mapped(path: Path) -> "Array":

@@ -62,15 +62,13 @@ class Result(Record):
 
         return DataFrame(list(self.records()))
 
-    def save(self, path: str | Path, force: bool = False, for_spreadsheets: bool = True) -> Path:
+    def save(self, path: str | Path, force: bool = False) -> Path:
         """Write the result to a file, whole or not at all.
 
         Args:
             path: Its extension says the form: `.json` and `.html` hold all, `.txt` the text, `.csv`
                 the records as a table. Any other name gets the records as JSON Lines.
             force: Whether a file that is there is replaced.
-            for_spreadsheets: Whether a text of `.csv` that a spreadsheet would take for a formula
-                gets an apostrophe before it.
 
         Raises:
             InputError: The file exists, or cannot be written.
@@ -88,7 +86,7 @@ class Result(Record):
             case ".txt":
                 write_file(path, f"{self.text(len(self.records()))}\n", force)
             case _:
-                write_rows(path, self.records(), force, for_spreadsheets)
+                write_rows(path, self.records(), force)
         return path
 
     def __str__(self) -> str:

@@ -38,7 +38,6 @@ from firth.run.stage import (
     beside,
     damage_message,
     damage_of,
-    damage_of_stages,
     execute,
     finish_rename,
     is_half_renamed,
@@ -207,7 +206,12 @@ class Run:
 
     def verify(self) -> dict[str, list[str]]:
         """Read every byte of every stage, and return stage → a line for each problem."""
-        return damage_of_stages(self.path)
+        folders = {file.parent.relative_to(self.path) for file in self.path.rglob(MANIFEST)}
+        return {
+            folder.as_posix(): damage_of(self.path / folder)
+            for folder in sorted(folders)
+            if folder.parts and not any(part.startswith(".") for part in folder.parts)
+        }
 
     def _check(self, stage: Stage, *, bytes_too: bool) -> None:
         """Raise `DamagedError` where a stage is of another version, or not as it was written."""

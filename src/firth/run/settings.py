@@ -211,8 +211,8 @@ def parse_settings(values: object, source: str) -> Settings:
         try:
             if point := wing_sections().get(name):
                 parse_section(point.load(), section, source, at=name)
-            elif not isinstance(section, Mapping) or _meant([name], Settings, ()):
-                problems.append(f"{name}: no such setting{_meant([name], Settings, ())}")
+            elif not isinstance(section, Mapping) or _meant(name):
+                problems.append(f"{name}: no such setting{_meant(name)}")
             else:
                 _note_kept(name, source)
         except ConfigError as error:
@@ -240,7 +240,7 @@ def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str
         return kind.model_validate(values)
     except ValidationError as error:
         before = at.split(".") if at else []
-        problems = [_problem(item, before, kind) for item in error.errors()]
+        problems = [_problem(item, before) for item in error.errors()]
         raise ConfigError(source, problems) from None
 
 
@@ -388,34 +388,34 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _paths(section: type[Section], *before: str) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of all settings and sections below a section."""
+def _paths(section: type[Section], before: str = "") -> Iterator[str]:
+    """Yield the dotted paths of all settings and sections below a section."""
     for name, field in section.model_fields.items():
-        yield (*before, name)
+        yield before + name
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, Section):
-            yield from _paths(kind, *before, name)
+            yield from _paths(kind, f"{before}{name}.")
 
 
-def _meant(path: Sequence[str], root: type[Section], before: Sequence[str]) -> str:
+def _meant(path: str) -> str:
     """Return a suggestion of settings with names like an unknown one, in its section or others."""
-    paths = [*_paths(root)]
-    close = get_close_matches(path[-1], sorted({known_path[-1] for known_path in paths}))
-    likely = [known_path for match in close for known_path in paths if known_path[-1] == match]
-    inside = [known_path for known_path in likely if known_path[:-1] == (*path[:-1],)]
-    names = [".".join((*before, *known_path)) for known_path in (inside or likely)[:3]]
-    if before and not names:
-        return _meant([path[-1]], Settings, ())
-    return f"; did you mean {' or '.join(names)}?" if names else ""
+    paths = [*_paths(Settings)]
+    for name, point in wing_sections().items():
+        paths += [name, *_paths(point.load(), f"{name}.")]
+    section, _, last = path.rpartition(".")
+    close = get_close_matches(last, {known.rpartition(".")[2] for known in paths})
+    likely = [known for known in paths if known.rpartition(".")[2] in close]
+    names = [known for known in likely if known.rpartition(".")[0] == section] or likely
+    return f"; did you mean {' or '.join(names[:3])}?" if names else ""
 
 
-def _problem(item: Any, before: Sequence[str], root: type[Section]) -> str:
+def _problem(item: Any, before: Sequence[str]) -> str:
     """Return one line about an error that pydantic found."""
     path = [str(part) for part in item["loc"]]
     where = ".".join([*before, *path]) or "settings"
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
-        return f"{where}: no such setting{_meant(path, root, before)}"
+        return f"{where}: no such setting{_meant(where)}"
     if isinstance(item["input"], str | int | float | bool):
         return f"{where}: got {item['input']!r}; {message[0].lower()}{message[1:]}"
     return f"{where}: {message}"

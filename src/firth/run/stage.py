@@ -348,13 +348,3 @@ def damage_of(folder: Path) -> list[str]:
 def damage_message(folder: Path, damage: Sequence[str], command: str) -> str:
     """Return what is said of a damaged stage."""
     return f"{folder}: damaged: {'; '.join(damage)}. Build it again: {command}"
-
-
-def damage_of_stages(path: Path) -> dict[str, list[str]]:
-    """Read every byte of every stage in a run, and return stage → a line for each problem."""
-    folders = {file.parent.relative_to(path) for file in path.rglob(MANIFEST)}
-    return {
-        folder.as_posix(): damage_of(path / folder)
-        for folder in sorted(folders)
-        if folder.parts and not any(part.startswith(".") for part in folder.parts)
-    }
