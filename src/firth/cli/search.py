@@ -103,7 +103,11 @@ def duplicates(
 
 Column = Annotated[
     str,
-    typer.Option("--text", metavar="FIELD,...", help="Fields of tables and records with the text."),
+    typer.Option(
+        "--text",
+        metavar="FIELD,...",
+        help="Fields of tables and records with the text. In two lists that differ: name=title.",
+    ),
 ]
 EncoderName = Annotated[
     str | None,
@@ -151,7 +155,10 @@ def match(
 
     if out is not None:
         claim_output(out, force)
-    sides = [_documents(file, column) for file in (left, right) if file is not None]
+    columns_of_right = column.partition("=")[2] or column
+    sides = [_documents(left, column.partition("=")[0])]
+    if right is not None:
+        sides.append(_documents(right, columns_of_right))
     texts = [[document.text.strip() for document in side] for side in sides]
     ids = [[document.id for document in side] for side in sides]
     result = match_lists(

@@ -173,6 +173,8 @@ def missing(source: str, line: int, name: str, present: list[str]) -> Problem:
 _TEXTS = (("text",), ("subject", "body"), ("question", "answer"), ("body",), ("content",),
           ("message",), ("description",), ("comment",), ("review",), ("abstract",), ("sentence",),
           ("question",))  # fmt: skip
+_NAMES = ("name",), ("title",), ("product",), ("label",)
+"""Of the rows of a list these are the texts, before all others."""
 _TITLES, _IDS = ("title", "subject", "headline"), ("id", "_id", "uuid")
 _DATES = ("date", "created_at", "created", "published_at", "published", "timestamp")
 
@@ -198,7 +200,8 @@ def columns_of(names: tuple[str, ...], settings: CorpusSettings) -> Columns:
 
     text = tuple(name.strip() for name in settings.text_field.split(","))
     if text == ("text",) and "text" not in names:
-        usual = (group for group in _TEXTS if by_name.keys() >= {*group})
+        aliases = _NAMES + _TEXTS if settings.lines else _TEXTS
+        usual = (group for group in aliases if by_name.keys() >= {*group})
         text = tuple(by_name[name] for name in next(usual, ())) or text
     return Columns(
         text,

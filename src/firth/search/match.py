@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.run.console import WIDTH, plural
 from firth.run.errors import InputError
@@ -197,15 +198,9 @@ class Matches(Results[Match]):
         path = Path(file)
         if not path.exists():
             drawn = np.random.default_rng(seed).permutation(self.matches)[:count]
-            found = [self.found[at] for at in np.sort(drawn).tolist()]
-            names = ("left_id", "right_id", "text", "nearest", "differ")
-            write_rows(
-                path,
-                [
-                    {"match": ""} | {k: v for k, v in item.as_dict().items() if k in names}
-                    for item in found
-                ],
-            )
+            found = [self.found[at].as_dict() for at in np.sort(drawn).tolist()]
+            names = ("left_id", "text", "right_id", "nearest", "differ")
+            write_rows(path, [{"match": ""} | {key: row[key] for key in names} for row in found])
             return None
         with path.open(encoding="utf-8-sig", newline="") as rows:
             answers = [(row.get("match") or "").strip() for row in csv.DictReader(rows)]
@@ -215,13 +210,6 @@ class Matches(Results[Match]):
                 f"{wrong[0]}; expected 1 or 0 in the column 'match'"
             )
         return Review(matches=self.matches, judged=len(answers), right=answers.count("1"))
-
-    def as_dict(self, top: int | None = None) -> dict[str, Any]:
-        """Return plain values, for JSON; with the first `top` matches only, if given."""
-        values = super().as_dict()
-        if top is not None:
-            values["items"] = [item.as_dict() for item in self.found[:top]]
-        return values
 
 
 @dataclass(frozen=True)
@@ -239,28 +227,26 @@ class Texts:
         return Texts([*self.texts, *others.texts], [*self.ids, *others.ids], vectors)
 
 
-@dataclass(frozen=True)
-class _Distinct:
-    """The distinct texts of a list: the number of the first of each, and which each text is."""
+class _Distinct(NamedTuple):
+    """The distinct keys of a list, sorted; the first text that has each, and the key of each text.
 
+    `firsts` and `of` are numbers, (keys,) and (texts,).
+    """
+
+    keys: npt.NDArray[np.object_]
     firsts: Ints
     of: Ints
 
     @classmethod
-    def among(cls, keys: Sequence[str]) -> "_Distinct":
-        numbers: dict[str, int] = {}
-        firsts = list[int]()
-        for at, key in enumerate(keys):
-            if numbers.setdefault(key, len(numbers)) == len(firsts):
-                firsts.append(at)
-        return cls(np.array(firsts), np.array([numbers[key] for key in keys]))
+    def among(cls, texts: Sequence[str]) -> "_Distinct":
+        keys = np.array([normal_form(text) or text for text in texts], object)
+        return cls(*np.unique(keys, return_index=True, return_inverse=True))
 
     def copies(self) -> list[list[int]]:
-        """Return the numbers of the texts that are equal to each distinct one, itself included."""
-        copies: list[list[int]] = [[] for _ in self.firsts]
-        for at, number in enumerate(self.of.tolist()):
-            copies[number].append(at)
-        return copies
+        """Return the numbers of the texts that have each key."""
+        bounds = np.cumsum(np.bincount(self.of))[:-1]
+        parts = np.split(np.argsort(self.of, kind="stable"), bounds)
+        return [part.tolist() for part in parts]
 
 
 def match_texts(
@@ -290,9 +276,9 @@ def match_texts(
     """
     asked = left if unrelated is None else left.with_others(unrelated)
     sides = [asked] if right is None else [asked, right]
-    keys = [[normal_form(text) or text for text in side.texts] for side in sides]
-    distinct = [_Distinct.among(of_side) for of_side in keys]
-    compared = _compared(sides, keys, distinct, language, executor or Local())
+    distinct = [_Distinct.among(side.texts) for side in sides]
+    equal = _equal(distinct)
+    compared = _compared(sides, distinct, equal, language, executor or Local())
 
     several = bool(many_to_one)
     if many_to_one is None and right is not None:
@@ -312,7 +298,7 @@ def match_texts(
     result = found[chosen]
     notes, at_most = [], None
     if unrelated is not None:
-        mine = np.arange(len(result.leads)) <= distinct[0].of[: len(left.texts)].max()
+        mine = np.isin(np.arange(len(result.leads)), distinct[0].of[: len(left.texts)])
         proof = Proof.of(result.leads[~mine], int(mine.sum()))
         cut = proof.cut(result.leads[mine], precision, rate)
         at_most = proof.at_most_false(cut)
@@ -324,7 +310,7 @@ def match_texts(
             expected_false=float(proof.expected_false(np.array([cut]))[0]),
         )
         notes += _unlike(result.cosines[mine & ~result.is_match, 1], result.cosines[~mine, 1])
-    result.is_match[_equal(keys, distinct)[0]] = True
+    result.is_match[equal[0]] = True
     if result.chances is None:
         notes.append("Lists are too short for a rate: only equal texts match.")
     elif rate is not None and rate * LEVELS * len(result.leads) < 1:
@@ -352,28 +338,23 @@ def _unlike(left: Floats, unrelated: Floats) -> list[str]:
     return ["The unrelated texts are unlike the others: their second best are not as near."]
 
 
-def _equal(keys: Sequence[Sequence[str]], distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:
-    """Return the numbers of distinct texts of both lists that are equal; none in one list."""
-    if len(keys) == 1:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    numbers = {keys[1][at]: j for j, at in enumerate(distinct[1].firsts.tolist())}
-    pairs = [
-        (i, numbers[keys[0][at]])
-        for i, at in enumerate(distinct[0].firsts.tolist())
-        if keys[0][at] in numbers
-    ]
-    left, right = np.array(pairs, np.int64).reshape(-1, 2).T
+def _equal(distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:
+    """Return the numbers of keys that both lists have; none in one list."""
+    keys = [side.keys for side in distinct] if len(distinct) > 1 else [np.empty(0, object)] * 2
+    _, left, right = np.intersect1d(*keys, assume_unique=True, return_indices=True)
     return left, right
 
 
 def _compared(
     sides: Sequence[Texts],
-    keys: Sequence[Sequence[str]],
     distinct: Sequence[_Distinct],
+    equal: tuple[Ints, Ints],
     language: str,
     executor: Executor,
 ) -> dict[str, Compared]:
     """Return the pairs of distinct texts that could match, by each similarity."""
+    from scipy import sparse
+
     n = len(distinct[0].firsts)
     texts = [
         side.texts[at]
@@ -386,8 +367,10 @@ def _compared(
     def halves(rows: Any) -> tuple[Any, Any]:
         return (rows, rows) if single else (rows[:n], rows[n:])
 
-    # The rows side by side are held by nothing but the search for candidates.
-    met = [candidates(*halves(table.joined()), single, executor)]
+    # The rows side by side are large, and needed for the candidates alone.
+    both = sparse.hstack([table.stems, table.characters], "csr")
+    met = [candidates(*halves(both), single, executor)]
+    del both
     vectors = [
         side.vectors[firsts.firsts]
         for side, firsts in zip(sides, distinct, strict=True)
@@ -395,7 +378,6 @@ def _compared(
     ]
     if vectors:
         met.append(candidates(vectors[0], vectors[-1], single, executor))
-    equal = _equal(keys, distinct)
     size = len(distinct[-1].firsts)
     pairs_of_keys = np.unique(np.concatenate([i * size + j for i, j in (*met, equal)]))
     pairs = pairs_of_keys // size, pairs_of_keys % size

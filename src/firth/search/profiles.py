@@ -45,12 +45,6 @@ class Tables:
     stems: "sparse.csr_matrix"
     characters: "sparse.csr_matrix"
 
-    def joined(self) -> "sparse.csr_matrix":
-        """Return stems and characters side by side, whose products are the sum of both."""
-        from scipy import sparse
-
-        return sparse.hstack([self.stems, self.characters], "csr")
-
 
 def tables(texts: Sequence[str], language: str) -> Tables:
     """Return the rows of some texts, of all lists together.
@@ -172,16 +166,19 @@ def _met(rows: Rows, others: Rows, apart: bool, executor: Executor) -> tuple[Int
 
 
 def cosines(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
-    """Return the cosine of each pair of rows, (pairs,), in [-1, 1]."""
-    parts = []
-    for at in range(0, len(pairs[0]), _PAIRS):
-        a, b = (
-            rows[side[at : at + _PAIRS]] for rows, side in zip((left, right), pairs, strict=True)
-        )
-        products = a.multiply(b) if not isinstance(a, np.ndarray) else a * b
-        parts.append(np.asarray(products.sum(axis=1), np.float32).ravel())
-    values: Singles = np.clip(np.concatenate([np.zeros(0, np.float32), *parts]), -1, 1)
+    """Return the cosine of each pair of unit rows, (pairs,), in [-1, 1]."""
+    values: Singles = np.clip(_products(left, right, pairs), -1, 1)
     return values
+
+
+def _products(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
+    products = np.zeros(len(pairs[0]), np.float32)
+    for at in range(0, len(products), _PAIRS):
+        block = slice(at, at + _PAIRS)
+        a, b = left[pairs[0][block]], right[pairs[1][block]]
+        both = a.multiply(b) if not isinstance(a, np.ndarray) else a * b
+        products[block] = np.asarray(both.sum(axis=1)).ravel()
+    return products
 
 
 def opposed_words(rows: "sparse.csr_matrix") -> frozenset[tuple[int, int]]:
@@ -227,11 +224,7 @@ def differ_in(
 ) -> npt.NDArray[np.bool_]:
     """Return for each pair whether the two texts differ in just two words that are opposed."""
     sizes = [np.diff(rows.indptr)[side] for rows, side in zip((left, right), pairs, strict=True)]
-    parts = []
-    for at in range(0, len(pairs[0]), _PAIRS):
-        a, b = left[pairs[0][at : at + _PAIRS]], right[pairs[1][at : at + _PAIRS]]
-        parts.append(np.asarray(a.multiply(b).sum(axis=1)).ravel())
-    shared = np.concatenate([np.zeros(0), *parts])
+    shared = _products(left, right, pairs)
     near = np.flatnonzero((sizes[0] - shared == 1) & (sizes[1] - shared == 1))
 
     def of(rows: "sparse.csr_matrix", number: int) -> set[int]:
