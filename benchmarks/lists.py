@@ -136,11 +136,11 @@ def measured(folder: Path, stored: Path) -> dict[str, list[float]]:
 
 
 def report(results: dict[str, dict[str, list[float]]]) -> None:
-    """Record the table: means over the lists that chose, and over those that confirm."""
+    """Record means over the lists that confirm, and two rows over those that chose."""
     names = sorted(results)
     rows: dict[str, list[Cell]] = {}
     for kind, tasks in {"chose": names[::2], "confirm": names[1::2]}.items():
-        for key in results[names[0]]:
+        for key in results[names[0]] if kind == "confirm" else ("firth, 0.9", "firth, 0.9, none"):
             values = np.array([results[task][key] for task in tasks])
             seed = bootstrap_seed(SEED, "lists", kind)
             cells = [

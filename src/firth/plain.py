@@ -22,7 +22,7 @@ from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
 from firth.scorer.blend import build_blend
-from firth.text.types import Floats, Ints, Singles, unit
+from firth.text.types import Floats, Singles, unit
 from firth.text.words import checked_texts, languages_of_texts
 
 if TYPE_CHECKING:
@@ -84,9 +84,11 @@ def calibrate(
         (vectors,) = encoded([read], encoder, language, seed, Local())
     else:
         vectors = unit(np.asarray(read, np.float64)).astype(np.float32)
-    owners = _owners(len(read), documents)
-    if isinstance(read, list) and documents is not None:
-        owners = with_versions(read, owners)
+    owners = np.arange(len(read))
+    if documents is not None:
+        owners = np.unique([str(name) for name in documents], return_inverse=True)[1]
+        if isinstance(read, list):
+            owners = with_versions(read, owners)
     return Calibration(fit_matches(vectors, owners, seed))
 
 
@@ -192,13 +194,6 @@ def match(
         language=language,
         executor=executor,
     )
-
-
-def _owners(count: int, documents: Sequence[object] | None) -> Ints:
-    if documents is None:
-        return np.arange(count)
-    numbers: dict[object, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in documents], np.int64)
 
 
 def encoded(

@@ -150,3 +150,11 @@ def test_two_files_are_matched_side_by_side(tmp_path: Path) -> None:
     assert [row["right: code"] for row in rows[5:]] == [f"R{i}" for i in range(15)]
     assert rows[7]["right: name"] == f"{names[7]} ltd"
     assert sum(not row["right: code"] for row in rows[:5]) >= 4
+    renamed, again = tmp_path / "titles.csv", tmp_path / "again.csv"
+    renamed.write_text(right.read_text().replace("code,name", "code,title"))
+    for options in ((), ("--text", "name=title")):
+        output("match", left, renamed, *options, "--encoder", "none", "--out", again, "--force")
+        with again.open(encoding="utf-8", newline="") as file:
+            assert [row["right: title"] for row in csv.DictReader(file)] == [
+                row["right: name"] for row in rows
+            ]

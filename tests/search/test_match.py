@@ -14,7 +14,7 @@ from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.search.calibration import Calibration, MatchNull
 from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS, Review
-from firth.search.pairing import Compared, Proof, leads
+from firth.search.pairing import Compared, Proof, grouped, leads
 from firth.text.near import Kind
 from firth.text.types import Singles
 
@@ -116,6 +116,28 @@ def test_the_null_of_a_short_right_list() -> None:
     for count in (1, 2, 3):
         assert len(match(LEFT, RIGHT[:count]).found) == 0
         assert match(LEFT, LEFT[:count])[0].right == 0
+
+
+@pytest.mark.parametrize(("count", "levels"), [(1, 0), (2, 0), (3, 1), (4, 2)])
+def test_a_level_of_the_null_has_a_next_text(count: int, levels: int) -> None:
+    """Of a right list of one or two texts nothing is chance: no third text follows the second."""
+    angles = np.random.default_rng(3).uniform(0.2, 1.4, (30, count))
+    places = np.indices(angles.shape).reshape(2, -1)
+    cosines = np.cos(angles).ravel().astype(np.float32)
+    result = leads(Compared((places[0], places[1]), cosines, (30, count)))
+    assert len(result.null) == len(result.strangers) == 30 * levels
+
+
+def test_groups_of_one_list_heed_their_null() -> None:
+    """Random points have near pairs, and third points that are as far ahead: no groups."""
+    points = np.random.default_rng(4).uniform(0, 1, (200, 2))
+    angles = np.linalg.norm(points[:, None] - points, axis=2)
+    left, right = np.nonzero(angles > 0)
+    cosines = np.cos(angles[left, right]).astype(np.float32)
+    compared = Compared((left, right), cosines, (200, 200))
+    assert (leads(compared).leads >= 0.2).mean() > 0.2, "premise"
+    assert not grouped(compared, 0.9, None).is_match.any()
+    assert not grouped(compared, None, 0.01).is_match.any()
 
 
 def test_a_match_is_mutual_and_ahead_on_both_sides() -> None:

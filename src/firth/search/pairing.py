@@ -44,8 +44,9 @@ _CUTS = 0.2, 0.3, 0.5, 0.8, 1.2
 """Leads of groups that are tried, the lowest first."""
 _LARGEST = 0.2
 """Share of a list that one group has at most."""
-_ANY = 0.3
-"""Share of the matches that strangers may explain; if no lead has less, nothing matches."""
+_ANY, _DEVIATIONS = 0.2, 5
+"""Share of the matches that strangers may explain, and standard deviations by which mutual matches
+are more than theirs. Where no lead has less and these are not as many, nothing matches."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,6 @@ class Leads:
     strangers: Floats
     without: float
 
-    def chance(self, leads: Floats) -> Floats:
-        """Return the share of strangers that are as far ahead, in (0, 1]."""
-        return _share_from(self.strangers, leads)
-
     def expected_false(self, leads: Floats) -> Floats:
         """Return how many matches from each lead on are expected to be false."""
         false: Floats = self.without * _share_from(self.null, leads)
@@ -147,13 +144,16 @@ class Leads:
         """
         cuts = np.unique(self.leads[self.leads > 0])
         matches = len(self.leads) - np.searchsorted(np.sort(self.leads), cuts)
-        chance = self.chance(cuts)
+        chance = _share_from(self.strangers, cuts)
         if rate is not None:
             good = np.flatnonzero(chance <= rate)
         else:
             false = self.expected_false(cuts)
             good = np.flatnonzero(false <= (1 - (precision or 0)) * matches)
-            if not (chance * len(self.leads) <= _ANY * matches).any():
+            n, share = len(self.leads), (self.strangers > 0).sum() / max(1, len(self.strangers))
+            more = (self.leads > 0).sum() - n * share
+            is_more = more > _DEVIATIONS * np.sqrt(n * share * (1 - share))
+            if not is_more and not (chance * n <= _ANY * matches).any():
                 return np.inf
         return float(cuts[good[0]]) if len(good) and len(self.null) >= FEWEST else np.inf
 
@@ -164,7 +164,7 @@ class Leads:
             nearest=self.nearest,
             cosines=np.cos(self.angles),
             leads=self.leads,
-            chances=self.chance(self.leads) if is_known else None,
+            chances=_share_from(self.strangers, self.leads) if is_known else None,
             is_match=self.leads >= cut,
             groups=np.full(len(self.leads), -1),
             expected_false=float(self.expected_false(np.array([cut]))[0]) if is_known else None,
@@ -201,17 +201,13 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
         return np.where(angle < np.pi / 2, ahead, 0.0)
 
     mine = lead(0, angles[:, 1] - angles[:, 0])
-    places_of_null = [j for j in range(1, LEVELS + 1) if compared.sizes[1] > j + 1]
-    gaps = [(j + 1) * (angles[:, j + 1] - angles[:, j]) for j in places_of_null]
+    gaps = {
+        j: (j + 1) * (angles[:, j + 1] - angles[:, j])
+        for j in range(1, LEVELS + 1)
+        if compared.sizes[1] > j + 1
+    }
     null, strangers = (
-        np.sort(
-            np.concatenate(
-                [
-                    np.zeros(0),
-                    *(lead(j, gap, part) for j, gap in zip(places_of_null, gaps, strict=True)),
-                ]
-            )
-        )
+        np.sort(np.concatenate([np.zeros(0), *(lead(j, gap, part) for j, gap in gaps.items())]))
         for part in (_PART, 1.0)
     )
     hardly = max(float(np.quantile(null, _HARDLY)), 0.0) if len(null) else 0.0
@@ -280,24 +276,24 @@ def grouped(compared: Compared, precision: float | None, rate: float | None) -> 
 
     The lead of a text is that of its group.
     """
-    tree = _joined(compared)
+    parents, group_leads = _joined(compared)
     alone, n = leads(compared), compared.sizes[0]
     found = replace(alone.found(1.0, None), is_match=np.zeros(n, bool))
     for cut in _CUTS if len(alone.null) >= FEWEST else ():
-        groups = tree.groups(cut)
+        groups = _labels(parents, group_leads, n, cut)
         inside = groups >= 0
         apart = leads(compared.without(groups))
-        chance = float(apart.chance(np.array([cut]))[0])
+        chance = float(_share_from(apart.strangers, np.array([cut]))[0])
         allowed = rate if rate is not None else (1 - (precision or 0)) * inside.sum() / n
         if chance > allowed or not inside.any():
             continue
         numbers, angles = compared.nearest(0, 2)
-        values = np.where(inside, tree.leads[groups], 0.0)
+        values = np.where(inside, group_leads[groups], 0.0)
         return Found(
             nearest=numbers,
             cosines=np.cos(angles),
             leads=values,
-            chances=apart.chance(values),
+            chances=_share_from(apart.strangers, values),
             is_match=inside,
             groups=groups,
             expected_false=n * chance,
@@ -305,33 +301,23 @@ def grouped(compared: Compared, precision: float | None, rate: float | None) -> 
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Tree:
-    """Texts, and groups of two others each, in the order in which they join.
+def _labels(parents: Ints, group_leads: Floats, texts: int, cut: float) -> Ints:
+    """Return the number of the largest group of each text with such a lead, (texts,), or -1."""
+    labels = np.where(group_leads >= cut, np.arange(len(parents)), -1)
+    for number in range(len(labels) - 1, -1, -1):
+        parent = parents[number]
+        if parent >= 0 and labels[parent] >= 0:
+            labels[number] = labels[parent]
+    of_texts: Ints = labels[:texts]
+    return of_texts
 
-    Attributes:
-        parents: The group that each joins in, or -1.
-        leads: Of each group; 0 for texts.
-        texts: Number of texts.
+
+def _joined(compared: Compared) -> tuple[Ints, Floats]:
+    """Return how the texts of one list join by their nearest pairs.
+
+    Of the texts and then of groups of two others each, in the order in which they join: the group
+    that each joins in, or -1, and its lead; 0 for texts.
     """
-
-    parents: Ints
-    leads: Floats
-    texts: int
-
-    def groups(self, cut: float) -> Ints:
-        """Return the number of the largest group of each text with such a lead, or -1."""
-        labels = np.where(self.leads >= cut, np.arange(len(self.leads)), -1)
-        for number in range(len(labels) - 1, -1, -1):
-            parent = self.parents[number]
-            if parent >= 0 and labels[parent] >= 0:
-                labels[number] = labels[parent]
-        groups: Ints = labels[: self.texts]
-        return groups
-
-
-def _joined(compared: Compared) -> _Tree:
-    """Return how the texts of one list join by their nearest pairs."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -359,9 +345,9 @@ def _joined(compared: Compared) -> _Tree:
         sizes.append(sum(sizes[end] for end in ends))
         heights.append(float(tree.data[at]))
         parents.append(-1)
-    places, height = np.array(parents), np.array(heights)
-    gap = np.where(places >= 0, height[places] - height, 0.0)
+    joins, height = np.array(parents), np.array(heights)
+    gap = np.where(joins >= 0, height[joins] - height, 0.0)
     lead = gap / np.maximum(height, _NEAREST)
     lead[:n] = 0.0
     lead[np.array(sizes) > max(2, _LARGEST * n)] = 0.0
-    return _Tree(parents=places, leads=lead, texts=n)
+    return joins, lead
