@@ -340,8 +340,10 @@ def _unlike(left: Floats, unrelated: Floats) -> list[str]:
 
 def _equal(distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:
     """Return the numbers of keys that both lists have; none in one list."""
-    keys = [side.keys for side in distinct] if len(distinct) > 1 else [np.empty(0, object)] * 2
-    _, left, right = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    right_keys = distinct[1].keys if len(distinct) > 1 else np.empty(0, object)
+    _, left, right = np.intersect1d(
+        distinct[0].keys, right_keys, assume_unique=True, return_indices=True
+    )
     return left, right
 
 
