@@ -88,7 +88,6 @@ def ours(precision: float) -> Callable[[Sequence[str], Sequence[str]], Pairs]:
 METHODS = {
     "firth, 0.9": ours(0.9),
     "firth, 0.95": ours(0.95),
-    "firth, 0.8": ours(0.8),
     "mutual best of characters": mutual,
     "cosine of 0.8": fixed,
     "token sort of 90": fuzzy,

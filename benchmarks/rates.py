@@ -245,19 +245,17 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
             if named:
                 once = np.array([cell for key, cell in named if key[3] != VERSIONS])
                 rows[encoder] = [spread(100 * column, 1) for column in once.T]
-                apart = [cell for key, cell in named if key[2] == "taken out"]
-                rules[f"{encoder}, taken out, {kind}"] = held(apart)
         for way, names in RULES.items():
             for rule in names:
                 own = [pair for key, pair in mine.items() if key[2] == way]
                 shares = [measured(pair, rule) for pair in own if rule in pair[0]["rules"]]
                 if shares and (rule == "firth" or corpora is CONFIRM):
                     rules[f"{rule}, {way}, {kind}"] = held(shares)
-        for copied in COPIED:
+        for copied in COPIED[1:] if corpora is CONFIRM else ():
             taken = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]
             sums = np.array([np.sum([cell["shares"] for cell in pair], 0) for pair in taken])
             sums = sums[sums[:, 2] >= FOUND] if len(sums) else np.empty((0, 3))
-            lists[f"{copied:.0%}, {kind}"] = [
+            lists[f"{copied:.0%}"] = [
                 spread(100 * sums[:, column] / sums[:, 2]) for column in (0, 1)
             ]
     data = (
