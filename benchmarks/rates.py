@@ -173,8 +173,8 @@ def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
             shares = [0.0, 0, 0]
             if null is not None:
                 known = Calibration(null)
-                cut = known.threshold_of_share(highest, 0.05)
-                expected = known.expected_false(highest, cut)
+                cut = known.threshold_of_share(highest, 0.05, every=True)
+                expected = known.expected_false(highest, cut, every=True)
                 shares = [expected, int((wrong >= cut).sum()), int((highest >= cut).sum())]
             cell = {"way": "taken out", "copied": copied, "rules": rules, "best": best}
             yield {**cell, "shares": shares}

@@ -222,15 +222,16 @@ class Model:
         """Return groups of equal, nearly equal and similar texts.
 
         Args:
-            threshold: Lowest similarity of similar sentences, in (0, 1).
+            threshold: Lowest similarity of similar texts, in (0, 1).
             unit: Sentences or documents are compared; or `passage` gives the pairs of documents
                 that share passages.
             false_share: Expected share of chance that the default threshold allows, in (0, 1).
             where: Filter of documents, as for `search`.
         """
         from firth.search.documents import find_reuse
-        from firth.search.duplicates import duplicates
+        from firth.search.duplicates import FALSE_SHARE, duplicates
 
+        share = FALSE_SHARE if false_share is None else false_share
         with self._said():
             if unit == "passage":
                 return self.ask(
@@ -243,7 +244,7 @@ class Model:
                     opened.run,
                     unit=unit,
                     threshold=threshold,
-                    false_share=false_share,
+                    false_share=share,
                     where=where,
                     index=opened.search.index,
                 )

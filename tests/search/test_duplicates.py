@@ -1,6 +1,7 @@
 """`firth.search.duplicates`: every member matches its representative, with evidence."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from firth.search.calibration import UNMEASURED, Calibration, MatchNull
 from firth.search.duplicates import duplicates, group_pairs, write_cleaned
 from firth.search.evidence import Reader
 from firth.search.index import Index
-from firth.text.near import Kind, Pairs
+from firth.text.near import Kind, Pairs, are_near
 
 Make = Callable[..., Run]
 PAIRS = st.dictionaries(
@@ -86,14 +87,15 @@ def test_kinds_and_evidence(make: Make) -> None:
         ("b", "exact", "the same words"),
         ("c", "near", "93% of the word pairs in common"),
     ]
+    assert one.kind is Kind.NEAR
     assert (two.representative.document, two.members[0].document) == ("b", "d")
     assert two.members[0].evidence.endswith("share cow, ate, wheat, field, near, barn")
-    assert two.members[0].kind is Kind.SIMILAR
+    assert two.kind is Kind.SIMILAR
     assert result.compared == 7
     assert "earliest by date" in result.notes[0]
     stored = json.loads(json.dumps(result.as_dict(top=1)))
     assert len(stored["groups"]) == 1
-    assert stored["groups"][0]["members"][1]["kind"] == "near"
+    assert stored["groups"][0]["kind"] == "near"
     assert "2 groups" in str(result)
     assert max(map(len, str(result).split("\n"))) <= 80
     some = duplicates(run, where="date >= 2011 and date < 2014")
@@ -111,7 +113,7 @@ def test_members_match_their_representative(run: Run) -> None:
         for member in group.members:
             cosine = float(index.vectors([first.number])[0] @ index.vectors([member.number])[0])
             assert cosine >= 0.9 - 1e-3
-            assert Reader().compare(first.text, member.text).kind is member.kind
+            assert Reader().kind(first.text, member.text) is member.kind
             assert index.corpus.text(member.number) == member.text
 
 
@@ -160,12 +162,26 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert any("by chance" in line for line in strict.notes)
     monkeypatch.setattr(Calibration, "threshold_of_share", lambda *_, **__: 1.01)
     copies = duplicates(run)
-    assert any("only copies" in line and "--false-share" in line for line in copies.notes)
+    assert any("only copies" in line for line in copies.notes)
     assert "cosine of at least" not in copies.text()
     assert "cosine of at least" in strict.text()
     assert duplicates(run, threshold=0.9).false_share is not None
     monkeypatch.setattr(Calibration, "current", lambda _: Calibration(None))
     assert any("Nothing is known" in line for line in duplicates(run).notes)
+
+
+def test_where_hardly_a_sentence_is_similar_a_looser_share_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that the note names lists as many sentences."""
+    null = MatchNull(tuple(np.linspace(-0.9, 0.0, 200).tolist()), 0.05, 120, 120)
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    strict = duplicates(run, false_share=0.001)
+    found = re.search(r"--false-share (\S+) lists (\d+) sentences, from", " ".join(strict.notes))
+    assert found is not None
+    loose = duplicates(run, false_share=float(found[1]))
+    assert f"Of {found[2]} sentences" in " ".join(loose.notes)
+    assert "--false-share" not in " ".join(loose.notes)
 
 
 def test_nothing_is_known_of_sentences_of_one_document(
@@ -205,6 +221,24 @@ def test_documents_that_differ_in_what_matters_are_related(make: Make) -> None:
     (pair,) = result.related
     assert pair.representative.document == "2017"
     assert pair.members[0].differ == ("number: 2017 / 2019",)
+
+
+def test_documents_that_retell_with_other_facts_are_related(make: Make) -> None:
+    """Half of one is new, so they are no near copies, and a year differs all the same."""
+    common = [each["text"] for each in documents(range(1))]
+    report = "The harbor of the town had a quiet winter in {}. "
+    first = report.format(2017) + " ".join(common)
+    more = " ".join(each["text"] for each in documents(range(1, 2)))
+    retold = f"{report.format(2019)}{' '.join(common)} {more}"
+    records = [{"id": "first", "text": first}, {"id": "retold", "text": retold}]
+    assert not are_near(first.split(), records[1]["text"].split())
+    result = duplicates(make(records), unit="document", threshold=0.5)
+    assert len(result) == 0
+    (pair,) = result.related
+    assert pair.members[0].differ == ("number: 2017 / 2019",)
+    records[1]["text"] = records[1]["text"].replace("2019", "2017")
+    (same,) = duplicates(make(records, name="same"), unit="document", threshold=0.5)
+    assert same.members[0].document == "retold"
 
 
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:
@@ -253,13 +287,30 @@ def test_documents_with_one_text_are_exact_and_the_earliest_stays(
             "sentence": 0}, "kind": "exact", "why": "the same words"} in dropped  # fmt: skip
 
 
+def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
+    """Near copies and retold documents join the earliest; others do not."""
+    source = documents(range(1))[0]
+    words = source["text"].replace("ship", "boat").replace("harbor", "port")
+    records: Records = [
+        {**source, "id": "first", "date": "2000-01-01"},
+        *documents(range(1))[1:],
+        {**source, "id": "near", "text": source["text"] + " It rained.", "date": "2001-01-01"},
+        {**source, "id": "retold", "text": f"{words} Nobody knew why.", "date": "2002-01-01"},
+    ]
+    result = duplicates(make(records), unit="document", threshold=0.6)
+    assert result.unit == "document"
+    assert result.compared == len(records)
+    (group,) = [g for g in result if g.representative.document == "first"]
+    assert "near" in {m.document for m in group.members}
+    assert all(m.sentence == 0 and m.score >= 0.5 for m in group.members)
+    assert result.counts()["near"] > 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"threshold": 1.0}, "between 0 and 1"),
         ({"unit": "word"}, "sentence or document"),
-        ({"unit": "document", "threshold": 0.5}, "compared by their words"),
-        ({"unit": "document", "false_share": 0.5}, "compared by their words"),
         ({"where": "id = 'none'"}, "no document matches"),
     ],
 )

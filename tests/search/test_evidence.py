@@ -34,18 +34,17 @@ def test_differences_are_what_vectors_hardly_see(a: str, b: str, differ: tuple[s
     """Both sides must have what differs, and the second side sees the same."""
     assert Reader().differing(a, b) == differ
     assert [each.split()[0] for each in Reader().differing(b, a)] == [x.split()[0] for x in differ]
-    assert (Reader().compare(a, b).kind is Kind.RELATED) == bool(differ)
-    assert Reader().compare(a, b).differ == differ
+    assert (Reader().kind(a, b) is Kind.RELATED) == bool(differ)
 
 
 def test_kinds_of_pairs() -> None:
     """The words say how near two texts are."""
     long = "one two three four five six seven eight nine ten"
-    compare = Reader().compare
-    assert compare("A ship!", "a ship").kind is Kind.EXACT
-    assert compare(long, f"{long} eleven").kind is Kind.NEAR
-    assert compare(long, "ten nine eight").kind is Kind.SIMILAR
-    assert compare("ship", "boat").kind is Kind.SIMILAR
+    kind = Reader().kind
+    assert kind("A ship!", "a ship") is Kind.EXACT
+    assert kind(long, f"{long} eleven") is Kind.NEAR
+    assert kind(long, "ten nine eight") is Kind.SIMILAR
+    assert kind("ship", "boat") is Kind.SIMILAR
 
 
 def test_german_nouns_are_no_names() -> None:

@@ -203,11 +203,10 @@ def compare_documents(
             for side, places in ((one, match.a), (two, match.b))
         ]
         numbers = [tuple(range(first + 1, end + 1)) for first, end in (match.a, match.b)]
-        why = reader.compare(*texts)
         matches.append(
             SentenceMatch(
                 a=numbers[0], b=numbers[1], a_text=texts[0], b_text=texts[1], score=match.score,
-                kind=why.kind, differ=why.differ,
+                kind=reader.kind(texts[0], texts[1]), differ=reader.differing(texts[0], texts[1]),
             )
         )  # fmt: skip
     return Comparison(

@@ -5,15 +5,14 @@ but in them a chain of others may join two texts that have nothing in common. Pa
 what matters, such as a number, are no matches: they are listed as related.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.run.console import WIDTH, plural, progress
@@ -30,8 +29,8 @@ from firth.search.calibration import (
     check_rate,
     percent,
 )
-from firth.search.documents import check_threshold
-from firth.search.evidence import Reader
+from firth.search.documents import check_threshold, find_reuse
+from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index, index_encoder
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
@@ -46,6 +45,10 @@ MIN_WORDS = 6
 """Shorter sentences are repeated in any large corpus by chance."""
 FALSE_SHARE = 0.05
 """Share of chance that is expected among the similar texts."""
+LOOSER = (0.1, 0.2, 0.5)
+"""Shares that are named where hardly a sentence is similar."""
+SAME_STORY = 0.5
+"""Least score of the alignment of similar documents: half of their words are matched, or more."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
 """Copies in so many documents, and in this share of all, are boilerplate."""
 _BLOCK = 8_192
@@ -63,9 +66,9 @@ class Member(Record):
         text: The sentence; of a document the first one.
         kind: How near it is to the representative; `exact` for the representative itself.
         score: Similarity to the representative: the share of common bigrams of near copies, else
-            the cosine; in [0, 1].
+            the cosine, or the score of the alignment of two documents; in [0, 1].
         near: Whether it is a near copy by its words, as related texts may be, too.
-        differ: What it differs in that matters; only related ones differ.
+        differ: What sentences differ in that matters; only related ones differ.
         shared: Words of meaning that it shares with the representative.
         added, left_out: Longer runs of words that only it, or only the representative, has.
         number: Number of the sentence, or of the document, in the corpus.
@@ -99,7 +102,7 @@ class Member(Record):
         if self.near:
             parts = [f"{self.score:.0%} of the word pairs in common"]
         else:
-            parts = [f"cosine {self.score:.2f}"]
+            parts = [f"{'cosine' if self.sentence else 'alignment'} {self.score:.2f}"]
         parts += [f"differ in {each}" for each in self.differ]
         parts += [f"adds “{run}”" for run in self.added]
         parts += [f"leaves out “{run}”" for run in self.left_out]
@@ -120,9 +123,15 @@ class Group(Record):
             template.
     """
 
+    derived: ClassVar = ("kind",)
     representative: Member
     members: tuple[Member, ...]
     boilerplate: bool = False
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The least near kind of its members."""
+        return max((member.kind for member in self.members), key=[*Kind].index)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -133,7 +142,8 @@ class Duplicates(Results[Group]):
         items: Boilerplate first, then groups with exact members, then by score; of equals the
             largest first.
         related: Texts with later ones that are near or similar, and differ in what matters.
-        threshold: Least cosine of similar sentences; 1 for documents.
+        threshold: Least cosine of similar sentences. Documents are similar where sentences from
+            there on match half of their words.
         false_share: Expected share of chance among the sentences that are this similar to one of
             another document; None where nothing is known.
     """
@@ -176,8 +186,9 @@ class Duplicates(Results[Group]):
         counts = self.counts()
         yield f"{self.compared:,} {self.unit}s: {plural(counts['groups'], 'group')}"
         yield "members: " + ", ".join(f"{counts[kind.value]:,} {kind.value}" for kind in Kind)
+        of = "sentences with a" if self.unit == "document" else "a"
         if self.threshold < 1:
-            yield f"similar: a cosine of at least {self.threshold:.3g}"
+            yield f"similar: {of} cosine of at least {self.threshold:.3g}"
         yield from self.notes
         yield from _listed(self[:top])
         if self.related:
@@ -210,14 +221,13 @@ def duplicates(
     *,
     unit: Unit = "sentence",
     threshold: float | None = None,
-    false_share: float | None = None,
+    false_share: float = FALSE_SHARE,
     where: str | None = None,
     index: Index | None = None,
 ) -> Duplicates:
     """Return groups of the sentences, or documents, of a run that say the same.
 
-    Texts of fewer than `MIN_WORDS` words are left out, unless they are boilerplate. Documents are
-    compared by their words alone. Those that retell one another share passages (`find_reuse`).
+    Texts of fewer than `MIN_WORDS` words are left out, unless they are boilerplate.
 
     Args:
         run: All its documents are compared, unless `where` selects some.
@@ -225,8 +235,9 @@ def duplicates(
         threshold: Least cosine of similar sentences, in (0, 1). By default that from which on
             `false_share` of the sentences with a similar one in another document are expected to
             have one by chance (`Calibration.threshold_of_share`). Of those of one document nothing
-            is known, so that they are then no matches.
-        false_share: In (0, 1); by default `FALSE_SHARE`.
+            is known, so that they are then no matches. Sentences of documents that are aligned
+            match from the rate of `firth.search.documents.RATE` on.
+        false_share: In (0, 1).
         where: Filter of documents (`Corpus.documents_where`).
         index: The run's index, where it is open.
 
@@ -238,43 +249,29 @@ def duplicates(
     check_threshold(threshold)
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
-    share = FALSE_SHARE if false_share is None else false_share
-    check_rate(share, "false share")
-    if unit == "document" and (threshold is not None or false_share is not None):
-        raise InputError(
-            "unit document: got a threshold or a false share; documents are compared by their "
-            "words. Use unit sentence, or passage"
-        )
-    finder = _Finder(run, index or Index.open(run), unit, where)
-    return finder.find(threshold, share)
+    check_rate(false_share, "false share")
+    finder = _Finder(run, index or Index.open(run), threshold, false_share, where)
+    return finder.documents() if unit == "document" else finder.sentences()
 
 
 class _Finder:
-    """The sentences or documents of a run, with the numbers 0, 1, ... in the order of their age.
+    """What both units have in common: the corpus, and the order of age.
 
-    Attributes:
-        order: Number of each in the corpus; of a copy of a document that of `Corpus.owners`.
-        owners: Document of each, or of its text.
+    Texts get the numbers 0, 1, ... in the order of their age.
     """
 
-    def __init__(self, run: Run, index: Index, unit: Unit, where: str | None) -> None:
-        self._run, self._index, self._unit = run, index, unit
-        self._corpus = corpus = index.corpus
-        self._reader = Reader(corpus.language, index_encoder(run))
-        documents = index.selected(where)
-        self._count = len(documents)
-        if unit == "sentence":
-            self.order = corpus.sentences_of(self._by_age(documents))
-            self.owners = corpus.document_of(self.order)
-        else:
-            self.order = self._by_age(np.flatnonzero(np.isin(corpus.owners, documents)))
-            self.owners = corpus.owners[self.order]
+    def __init__(
+        self, run: Run, index: Index, threshold: float | None, false_share: float, where: str | None
+    ) -> None:
+        self._run, self._index, self._threshold = run, index, threshold
+        self._share, self._where = false_share, where
+        self._corpus = self._index.corpus
+        self._reader = Reader(self._corpus.language, index_encoder(run))
+        self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
+        self._dates = self._corpus.document_dates()
+        self._documents = self._by_age(self._index.selected(where))
         first = "the earliest by date" if any(self._dates) else "the one that was read first"
         self._notes = [f"The representative of a group is {first}."]
-
-    @cached_property
-    def _dates(self) -> Sequence[str]:
-        return self._corpus.document_dates()
 
     def _by_age(self, documents: Ints) -> Ints:
         """Sort documents, or copies of some (`Corpus.owners`), by their dates and keys."""
@@ -287,153 +284,236 @@ class _Finder:
         ordered = np.lexsort((keys, np.array([date or _NO_DATE for date in dates])))
         return documents[ordered]
 
-    def _texts(self, numbers: Ints) -> list[str]:
-        """Return the texts of some items; of a document with a sentence on each line."""
+    def sentences(self) -> Duplicates:
         corpus, bounds = self._corpus, self._corpus.document_bounds
-        if self._unit == "sentence":
-            return corpus.texts(self.order[numbers])
-        return [
-            "\n".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
-            for d in self.owners[numbers].tolist()
-        ]
-
-    def find(self, threshold: float | None, false_share: float) -> Duplicates:
-        """Return the groups; arguments are those of `duplicates`."""
-        size = _BLOCK if self._unit == "sentence" else 1
-        blocks = np.split(np.arange(len(self.order)), range(size, len(self.order), size))
-        label = f"Reading {self._unit}s"
-        table = WordTable((self._texts(block) for block in progress(blocks, label)), MIN_WORDS)
-        near, repeats, short, share = table.near(), table.repeats(), dict[int, list[int]](), None
-        similar = Pairs(near.left[:0], near.right[:0], near.scores[:0], 1.0)
-        least_documents = max(BOILERPLATE, BOILERPLATE_SHARE * self._count)
-        if self._unit == "sentence":
-            short = table.boilerplate(self.owners, least_documents)
-            similar, share = self._similar(table.distinct(), threshold, false_share)
-        groups, related = self._groups(near, similar, repeats | short)
-        if self._unit == "sentence":
-            lines = {int(self.order[first]) for first in short}
-            named = (
-                replace(
-                    group,
-                    boilerplate=group.representative.number in lines
-                    or _copies(group) >= least_documents,
-                )
-                for group in groups
-            )
-            groups = tuple(sorted(named, key=lambda group: not group.boilerplate))
-        return Duplicates(
-            unit=self._unit,
-            compared=int(table.long.sum()) if self._unit == "sentence" else len(self.order),
-            items=groups,
-            related=related,
-            threshold=similar.threshold,
-            false_share=share,
-            notes=tuple(self._notes),
+        order = corpus.sentences_of(self._documents)
+        blocks = [order[at : at + _BLOCK] for at in range(0, len(order), _BLOCK)]
+        table = WordTable(
+            (corpus.texts(block) for block in progress(blocks, "Reading sentences")), MIN_WORDS
         )
-
-    def _similar(
-        self, chosen: Ints, threshold: float | None, false_share: float
-    ) -> tuple[Pairs, float | None]:
-        """Return the similar pairs of distinct sentences, and the expected share of chance."""
-        numbers, calibration = self.order[chosen], Calibration.current(self._run)
-        known = calibration if calibration and calibration.matches else None
-        least = threshold
-        if least is None and known is not None:
-            least = known.threshold(FLOOR, len(numbers))
-        elif least is None:
+        owners = corpus.document_of(order)
+        least_documents = max(BOILERPLATE, BOILERPLATE_SHARE * len(self._documents))
+        short = table.boilerplate(owners, least_documents)
+        near, calibration = table.near(), Calibration.current(self._run)
+        chosen = table.distinct()
+        numbers = order[chosen]
+        least, known = UNMEASURED, calibration is not None and calibration.matches is not None
+        if self._threshold is not None:
+            least = self._threshold
+        elif calibration is not None and known:
+            least = calibration.threshold(FLOOR, len(numbers))
+        else:
             why = UNKNOWN if calibration else "The run has no calibration. Run firth build."
             self._notes.append(f"{why} So the threshold is {UNMEASURED}.")
         similar = similar_pairs(
             lambda rows: self._index.vectors(numbers[rows]),
             len(numbers),
-            UNMEASURED if least is None else least,
+            least,
             self._run.settings.seed,
         ).renumbered(chosen)
-        if least is not None and similar.threshold > least:
+        if similar.threshold > least:
+            least = similar.threshold
             self._notes.append(
                 f"Too many pairs are similar: of these the {len(similar):,} most similar count."
             )
-        if known is None:
-            return similar, None
-        apart = self.owners[similar.left] != self.owners[similar.right]
-        best = _best(similar.where(apart), chosen, len(self.order))
-        if threshold is None:
-            cut = known.threshold_of_share(best, false_share, len(numbers))
-            cut = max(similar.threshold, cut)
-            similar = replace(similar.where(apart & (similar.scores >= cut)), threshold=cut)
-        count = int((best >= similar.threshold).sum())
-        share = known.expected_false(best, similar.threshold, len(numbers)) / max(count, 1)
-        note = (
-            f"Of {plural(count, 'sentence')} this similar to one of another document, about "
-            f"{percent(share)} are so by chance."
-        )
-        if not count and threshold is None:
-            note = (
-                f"No cosine leaves chance at most {false_share:.0%} of the similar sentences, "
-                "so that only copies are listed."
+        share = None
+        if calibration is not None and known:
+            apart = owners[similar.left] != owners[similar.right]
+            best = _best(similar.where(apart), chosen, len(owners))
+            cut = partial(calibration.threshold_of_share, best, texts=len(numbers), every=True)
+            if self._threshold is None:
+                floor, least = least, max(least, cut(self._share))
+                similar = similar.where(apart & (similar.scores >= least))
+            found = int((best >= least).sum())
+            share = calibration.expected_false(best, least, len(numbers), True) / max(found, 1)
+            said = (
+                f"Of {plural(found, 'sentence')} this similar to one of another document, about "
+                f"{percent(share)} are so by chance."
             )
-        if count < FEWEST and threshold is None:
-            note += " --false-share sets another share, and --threshold a cosine."
-        self._notes.append(note)
-        return similar, share
+            if not found and self._threshold is None:
+                said = (
+                    f"No cosine leaves chance at most {self._share:.0%} of the similar sentences, "
+                    "so that only copies are listed."
+                )
+            if found < FEWEST and self._threshold is None:
+                said += " --threshold sets a cosine."
+                for looser in LOOSER:
+                    lower = max(floor, cut(looser))
+                    if (count := int((best >= lower).sum())) >= found + FEWEST:
+                        said += (
+                            f" --false-share {looser:g} lists {count:,} sentences, from a cosine "
+                            f"of {lower:.2f} on."
+                        )
+                        break
+                else:
+                    said += " From any lower one on, more than half would be chance."
+            self._notes.append(said)
+
+        def texts(numbers: Ints) -> list[str]:
+            return corpus.texts(order[numbers])
+
+        def member(number: int, text: str, kind: Kind, score: float, other: str) -> Member:
+            d = int(owners[number])
+            why = self._reader.compare(other, text) if kind is not Kind.EXACT else Evidence()
+            return Member(
+                document=self._ids[d],
+                title=self._titles[d],
+                sentence=int(order[number]) - int(bounds[d]) + 1,
+                text=text,
+                kind=kind,
+                score=score,
+                **vars(why),
+                date=self._dates[d],
+                number=int(order[number]),
+                near=_near_copies(other, text),
+            )
+
+        groups, related = self._groups(near, similar, table.repeats() | short, member, texts)
+        lines = {int(order[first]) for first in short}
+
+        def named(group: Group) -> Group:
+            is_line = group.representative.number in lines
+            return replace(group, boilerplate=is_line or _copies(group) >= least_documents)
+
+        groups = tuple(sorted(map(named, groups), key=lambda group: not group.boilerplate))
+        count = int(table.long.sum())
+        return Duplicates(
+            unit="sentence",
+            compared=count,
+            items=groups,
+            related=related,
+            threshold=least,
+            false_share=share,
+            notes=tuple(self._notes),
+        )
+
+    def documents(self) -> Duplicates:
+        corpus, bounds = self._corpus, self._corpus.document_bounds
+        order = self._by_age(np.flatnonzero(np.isin(corpus.owners, self._documents)))
+
+        def text(number: int) -> str:
+            d = int(corpus.owners[order[number]])
+            return "\n".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
+
+        numbers = progress(range(len(order)), "Reading documents")
+        table = WordTable(([text(number)] for number in numbers), MIN_WORDS)
+        # Of documents with one text the earliest has its place.
+        place = np.full(corpus.n_documents, -1)
+        place[corpus.owners[order[::-1]]] = np.arange(len(order))[::-1]
+        similar, least = self._aligned(place, table)
+
+        def texts(numbers: Ints) -> list[str]:
+            return [text(number) for number in numbers.tolist()]
+
+        def member(number: int, whole: str, kind: Kind, score: float, other: str) -> Member:
+            d = int(order[number])
+            known, owner = corpus.document(d), int(corpus.owners[d])
+            first = corpus.text(int(bounds[owner])) if bounds[owner] < bounds[owner + 1] else ""
+            return Member(
+                document=known.id,
+                title=known.title,
+                sentence=0,
+                text=first,
+                kind=kind,
+                score=score,
+                differ=self._differing(other, whole) if kind is Kind.RELATED else (),
+                date=known.date,
+                number=d,
+                near=_near_copies(other, whole),
+            )
+
+        near = table.near()
+        groups, related = self._groups(near, similar, table.repeats(), member, texts, retold=True)
+        notes = tuple(self._notes)
+        return Duplicates(
+            unit="document",
+            compared=len(order),
+            items=groups,
+            related=related,
+            threshold=least,
+            notes=notes,
+        )
+
+    def _aligned(self, place: Ints, table: WordTable) -> tuple[Pairs, float]:
+        """Return the pairs of distinct documents that tell the same, and the least cosine of
+        matching sentences."""
+        reuse = find_reuse(self._run, threshold=self._threshold, where=self._where)
+        self._notes += reuse.notes
+        kept = [pair for pair in reuse if pair.score >= SAME_STORY]
+        ends = np.array([pair.numbers for pair in kept], np.int64).reshape(-1, 2)
+        scores = np.array([pair.score for pair in kept], np.float32)
+        pairs = Pairs(ends[:, 0], ends[:, 1], scores, SAME_STORY).renumbered(place)
+        distinct = np.isin(np.arange(len(table)), table.distinct())
+        return pairs.where(distinct[pairs.left] & distinct[pairs.right]), reuse.threshold
 
     def _groups(
-        self, near: Pairs, similar: Pairs, repeats: Mapping[int, Sequence[int]]
+        self,
+        near: Pairs,
+        similar: Pairs,
+        repeats: Mapping[int, Sequence[int]],
+        member: Callable[[int, str, Kind, float, str], Member],
+        texts: Callable[[Ints], list[str]],
+        retold: bool = False,
     ) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-        """Return the groups of matching texts, each with those of the same words, and those of
-        related ones."""
+        """Return the groups of matching texts, and those of related ones.
+
+        Each text comes with those of the same words. With `retold`, texts are documents, with a
+        sentence on each line.
+        """
         ends = [near.left, near.right, similar.left, similar.right]
         copies = [number for first, some in repeats.items() for number in (first, *some)]
         numbers = np.unique(np.concatenate([*ends, np.array(copies, np.int64)]))
-        of = dict(zip(numbers.tolist(), self._texts(numbers), strict=True))
+        of = dict(zip(numbers.tolist(), texts(numbers), strict=True))
 
-        def is_match(pairs: Pairs) -> npt.NDArray[np.bool_]:
+        differing = self._differing if retold else self._reader.differing
+
+        def is_match(pairs: Pairs) -> Any:
             ends = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-            return np.array([not self._reader.differing(of[i], of[j]) for i, j in ends], bool)
-
-        def group(first: int, scores: Mapping[int, float], repeats: Mapping[int, Any]) -> Group:
-            rows = [(number, 1.0) for number in repeats.get(first, ())]
-            for number, score in scores.items():
-                rows += [(copy, min(1.0, score)) for copy in (number, *repeats.get(number, ()))]
-            members = (self._member(n, of[n], score, of[first]) for n, score in sorted(rows))
-            return Group(self._member(first, of[first], 1.0, of[first]), tuple(members))
+            return np.array([not differing(of[first], of[other]) for first, other in ends], bool)
 
         matches = [is_match(pairs) for pairs in (near, similar)]
         stars = group_pairs(near.where(matches[0]), similar.where(matches[1]))
         taken = {number for members in stars.values() for number in members}
         stars |= {first: {} for first in repeats if first not in taken and first not in stars}
         # Only what stays is worth a line: representatives, and texts in no group.
+        both = [pairs.where(~match) for pairs, match in zip((near, similar), matches, strict=True)]
         gone = np.array(sorted(taken), np.int64)
         free = [
-            pairs.where(~match & ~np.isin(pairs.left, gone) & ~np.isin(pairs.right, gone))
-            for pairs, match in zip((near, similar), matches, strict=True)
+            pairs.where(~np.isin(pairs.left, gone) & ~np.isin(pairs.right, gone)) for pairs in both
         ]
-        groups = [group(first, stars[first], repeats) for first in sorted(stars)]
-        apart = group_pairs(*free)
-        related = [group(first, apart[first], {}) for first in sorted(apart)]
-        return tuple(sorted(groups, key=_nearness)), tuple(sorted(related, key=_nearness))
+        found = []
+        for some in (stars, group_pairs(*free)):
+            groups = []
+            for first in sorted(some):
+                alike = () if some is not stars else repeats.get(first, ())
+                rows = [(number, Kind.EXACT, 1.0) for number in alike]
+                for number, score in some[first].items():
+                    kind = self._reader.kind(of[first], of[number])
+                    if some is not stars:
+                        kind = Kind.RELATED
+                    elif kind is Kind.RELATED:
+                        kind = Kind.SIMILAR
+                    copies_of = () if some is not stars else repeats.get(number, ())
+                    rows += [(each, kind, min(1.0, score)) for each in (number, *copies_of)]
+                members = tuple(
+                    member(number, of[number], kind, score, of[first])
+                    for number, kind, score in sorted(rows)
+                )
+                representative = member(first, of[first], Kind.EXACT, 1.0, of[first])
+                groups.append(Group(representative, members))
+            found.append(tuple(sorted(groups, key=_nearness)))
+        return found[0], found[1]
 
-    def _member(self, item: int, text: str, score: float, other: str) -> Member:
-        """Return an item of a group whose representative has the text `other`."""
-        number, is_document = int(self.order[item]), self._unit == "document"
-        d = int(self.owners[item])
-        document = self._corpus.document(number if is_document else d)
-        why = self._reader.compare(other, text)
-        return Member(
-            document=document.id,
-            title=document.title,
-            sentence=0 if is_document else number - int(self._corpus.document_bounds[d]) + 1,
-            text=text.partition("\n")[0] if is_document else text,
-            kind=why.kind,
-            score=score,
-            differ=why.differ,
-            shared=() if is_document else why.shared,
-            added=() if is_document else why.added,
-            left_out=() if is_document else why.left_out,
-            date=document.date,
-            number=number,
-            near=are_near(normal_form(other).split(), normal_form(text).split()),
-        )
+    def _differing(self, a: str, b: str) -> tuple[str, ...]:
+        """Return what two documents with a sentence on each line differ in: near copies in what
+        matters, and retold ones in the facts of their near passages."""
+        if _near_copies(a, b):
+            return self._reader.differing(a, b)
+        return self._reader.differing_passages(a.split("\n"), b.split("\n"))
+
+
+def _near_copies(a: str, b: str) -> bool:
+    return are_near(normal_form(a).split(), normal_form(b).split())
 
 
 def _best(pairs: Pairs, items: Ints, n: int) -> Singles:

@@ -10,13 +10,15 @@ from functools import cached_property, lru_cache
 
 from firth.encoders.encoder import PretrainedEncoder
 from firth.encoders.kinds import FoundEncoder
-from firth.text.differences import DifferenceType, differences
+from firth.text.differences import Differences, DifferenceType, differences
 from firth.text.lexicon import lexicon_of
-from firth.text.near import Kind, are_near
+from firth.text.near import Kind, WordTable, are_near
 from firth.text.tokens import tokens_of
 from firth.text.types import Singles
 from firth.text.words import normal_form
 
+_FACTS = (DifferenceType.NUMBER, DifferenceType.DATE, DifferenceType.NAME, DifferenceType.ORDER)
+_MIN_WORDS = 6
 _FILLINGS = 1 << 12
 """Vectors of fillings that are remembered."""
 
@@ -25,13 +27,11 @@ _FILLINGS = 1 << 12
 class Evidence:
     """What speaks for and against a match of two texts.
 
-    `kind` is how near they are, by their words and what differs. `shared` are words of meaning that
-    both have, in the order of the first. `added` are runs of at least five that only the second
-    has, and `left_out` those that only the first has. `differ` says what they differ in that
-    matters.
+    `shared` are words of meaning that both have, in the order of the first. `added` are runs of at
+    least five that only the second has, and `left_out` those that only the first has. `differ` says
+    what they differ in that matters.
     """
 
-    kind: Kind
     shared: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -68,6 +68,9 @@ class Reader:
         self._language = language
         self._encoder = SlotEncoder(encoder) if encoder is not None else None
 
+    def _differences(self, a: str, b: str) -> Differences:
+        return differences(a, b, language=self._language, encoder=self._encoder)
+
     def compare(self, a: str, b: str) -> Evidence:
         """Return what two texts share and differ in.
 
@@ -75,24 +78,18 @@ class Reader:
             >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
             ('exports', 'soon')
         """
-        words = normal_form(a).split(), normal_form(b).split()
-        if words[0] == words[1]:
-            return Evidence(Kind.EXACT)
-        differ = differences(a, b, language=self._language, encoder=self._encoder)
-        keys = {token.key for token in tokens_of(b, differ.language)}
-        stop_words = lexicon_of(differ.language).stop
+        found = self._differences(a, b)
+        one, two = tokens_of(a, found.language), tokens_of(b, found.language)
+        both = {token.key for token in two}
+        stop_words = lexicon_of(found.language).stop
         shared = dict.fromkeys(
-            token.lower
-            for token in tokens_of(a, differ.language)
-            if token.key in keys and token.lower not in stop_words
+            token.lower for token in one if token.key in both and token.lower not in stop_words
         )
-        near = Kind.NEAR if are_near(*words) else Kind.SIMILAR
         return Evidence(
-            kind=Kind.RELATED if differ else near,
-            shared=tuple(shared),
-            added=tuple(item.b for item in differ if item.kind is DifferenceType.ADDED),
-            left_out=tuple(item.a for item in differ if item.kind is DifferenceType.LEFT_OUT),
-            differ=tuple(map(str, differ.mattering)),
+            tuple(shared),
+            tuple(item.b for item in found if item.kind is DifferenceType.ADDED),
+            tuple(item.a for item in found if item.kind is DifferenceType.LEFT_OUT),
+            tuple(map(str, found.mattering)),
         )
 
     def differing(self, a: str, b: str) -> tuple[str, ...]:
@@ -102,5 +99,47 @@ class Reader:
             >>> Reader().differing("Ten ships sailed.", "Not one of 12 ships sailed.")
             ('number: Ten / 12', 'negation: – / Not')
         """
-        differ = differences(a, b, language=self._language, encoder=self._encoder)
-        return tuple(map(str, differ.mattering))
+        return tuple(map(str, self._differences(a, b).mattering))
+
+    def differing_passages(self, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
+        """Return numbers, dates, names and orders in which sentences of two documents differ.
+
+        Sentences of one document that are near copies of one of the other are compared, unless the
+        other has them, too. Other words may differ: a story may be retold.
+
+        Example:
+            >>> said = "The mayor of the town opened the harbor in {}."
+            >>> Reader().differing_passages([said.format(2017)], [said.format(2019)])
+            ('number: 2017 / 2019',)
+        """
+        alone = [text for text in dict.fromkeys(a) if text not in {*b}]
+        first, texts = (
+            len(alone),
+            [*alone, *(text for text in dict.fromkeys(b) if text not in {*a})],
+        )
+        near = WordTable([texts], _MIN_WORDS).near(before=first)
+        ends = zip(near.left.tolist(), near.right.tolist(), strict=True)
+        found = [
+            str(item)
+            for i, j in ends
+            if j >= first
+            for item in self._differences(texts[i], texts[j]).mattering
+            if item.kind in _FACTS
+        ]
+        return tuple(dict.fromkeys(found))
+
+    def kind(self, a: str, b: str) -> Kind:
+        """Return how near two similar texts are, by their words and what differs.
+
+        Example:
+            >>> Reader().kind("The ship sailed.", "the ship sailed").value
+            'exact'
+            >>> Reader().kind("Three ships sailed to Bath.", "Five ships sailed to Bath.").value
+            'related'
+        """
+        one, two = normal_form(a).split(), normal_form(b).split()
+        if one == two:
+            return Kind.EXACT
+        if self._differences(a, b):
+            return Kind.RELATED
+        return Kind.NEAR if are_near(one, two) else Kind.SIMILAR

@@ -439,6 +439,7 @@ def _items(
             numbers[0] = copies[-1][first][min(rank, len(copies[-1][first]) - 1)]
         nearest, runner_up = ("" if j is None else right.texts[j] for j in numbers)
         why = reader.compare(left.texts[at], nearest) if is_match else None
+        kind = reader.kind(left.texts[at], nearest) if is_match else Kind.RELATED
         if veto and why and why.differ:
             is_match = False
         place = numbers[0] if is_match else None
@@ -455,7 +456,7 @@ def _items(
                 lead=float(result.leads[number]),
                 chance=None if result.chances is None else float(result.chances[number]),
                 group=group if group >= 0 else None,
-                kind=why.kind if why else Kind.RELATED,
+                kind=kind,
                 differ=why.differ if why else (),
                 shared=why.shared if why else (),
             )
