@@ -21,12 +21,12 @@ from firth.scorer.parts import (
     Amount,
     ContextShare,
     Knowledge,
+    Mark,
     TopicShare,
     Word,
     WordMatch,
     parts_of,
 )
-from firth.text.marks import Mark
 
 amounts = st.lists(st.floats(-1, 1), max_size=4)
 

@@ -20,9 +20,8 @@ from firth.scorer.components import (
 )
 from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.explanation import Explanation
-from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Part
+from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Mark, Part
 from firth.scorer.scorer import Scorer
-from firth.text.marks import Mark
 from firth.text.types import Floats, Singles, TextPair
 
 from .conftest import TOPICS as SUBJECTS

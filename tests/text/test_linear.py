@@ -6,8 +6,9 @@ from time import process_time
 
 import pytest
 
+from firth.scorer.matches import marks_of
 from firth.text.differences import differences
-from firth.text.marks import marks_of, names_in, numbers_in
+from firth.text.names import names_in
 from firth.text.words import _LONGEST, _algorithm, stems
 
 CLASSES = ("_", "a", "A", "1", ".", "'", " ", "n't")
@@ -19,7 +20,7 @@ SURE = 0.05
 
 
 def marks(text: str) -> object:
-    return marks_of(text, "en"), numbers_in(text, "en"), names_in([text])
+    return marks_of(text, "en"), names_in([text])
 
 
 def reversed_words(text: str) -> object:

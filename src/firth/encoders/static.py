@@ -23,7 +23,7 @@ from firth.run.files import map_arrays, write_arrays, write_json, write_text
 from firth.run.run import Run
 from firth.run.settings import StaticSettings, derive_seed
 from firth.run.stage import Stage
-from firth.text.marks import numbers_in, numerals_of
+from firth.text.lexicon import lexicon_of
 from firth.text.stems import fit_idf, gram_table
 from firth.text.types import Floats, Singles
 from firth.text.words import NO_STEMMER, SEVERAL, UNSPACED, best_known, stemmers_of
@@ -241,9 +241,10 @@ def static_from_words(
     vectors[: len(known), : learned.shape[1]] += learned
     # The scorer lowers a score where numbers differ; in a cosine numbers can only weigh more.
     languages = space.idf.language.split(SEVERAL)
-    if any(map(numerals_of, languages)):
+    values = (item for code in languages for item in lexicon_of(code).numerals.items())
+    if numerals := {word for word, value in values if value > 1}:
         texts = [text.removeprefix(CONTINUED) for text in (*known, *pieces)]
-        named = [any(numbers_in(text, language) for language in languages) for text in texts]
+        named = [text in numerals or any(map(str.isdecimal, text)) for text in texts]
         vectors[named] *= np.float32(settings.number_weight)
     return vectors
 

@@ -32,7 +32,8 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed, pretrained_name
 from firth.run.stage import Outcome, Stage
 from firth.scorer.parts import ContextShare, TopicShare
-from firth.text.marks import names_in, negations_of, numerals_of
+from firth.text.lexicon import lexicon_of
+from firth.text.names import names_in
 from firth.text.stems import Idf, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
 from firth.text.words import SEVERAL, is_letter, normal_form, stemmer_for, stemmer_of, stems, words
@@ -247,8 +248,9 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
     """
     empty = set(stop_words(idf))
     for language in idf.language.split(SEVERAL):
-        marked = [*negations_of(language), *numerals_of(language)]
-        empty.update(stems(marked, stemmer_of(language)))
+        lexicon = lexicon_of(language)
+        marked = [word for word, value in lexicon.numerals.items() if value > 1]
+        empty.update(stems([*lexicon.negations, *marked], stemmer_of(language)))
     forms: dict[str, Counter[str]] = {}
     counts: list[Counter[str]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for text, topic in zip(texts, labels.tolist(), strict=True):

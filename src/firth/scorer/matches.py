@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from firth.encoders.words import WordSpace
-from firth.scorer.parts import Knowledge, Word, WordMatch
-from firth.text.marks import Mark, marks_of, negations_of
+from firth.scorer.parts import Knowledge, Mark, Word, WordMatch
+from firth.text.lexicon import lexicon_of
 from firth.text.stems import spelling_cosines, stop_words
+from firth.text.tokens import NOUNS_WITH_CAPITALS, tokens_of
 from firth.text.types import Floats
 from firth.text.words import as_written, is_letter, language_among, words
 
@@ -102,7 +103,7 @@ class WordReader:
     def _read_text(self, text: str) -> tuple[list[str], list[Word]]:
         """Return the distinct stems of a text and, for each, its first word."""
         language, lower = language_among(text, self._space.idf.language), words(text)
-        marks, negations = marks_of(text, language, self._names), negations_of(language)
+        marks, negations = marks_of(text, language, self._names), lexicon_of(language).negations
         stemmed = self._space.idf.terms(text)
         first: dict[str, Word] = {}
         for word, low, stem in zip(as_written(text), lower, stemmed, strict=True):
@@ -114,6 +115,31 @@ class WordReader:
             shown = word if whole else f"{word}'t"
             first.setdefault(stem, Word(text=shown, known=known, stop_word=stop_word, mark=mark))
         return list(first), list(first.values())
+
+
+def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> dict[str, Mark]:
+    """Return the lower-case words of a text that are names, numbers or negations.
+
+    A capital at the beginning of a sentence makes no name, unless the word is in `names`. Of
+    *didn't* the word is *didn*.
+
+    Example:
+        >>> marks = marks_of("The mayor of Bath didn't invite 12 people.", "en")
+        >>> {word: mark.value for word, mark in marks.items()}
+        {'bath': 'name', 'didn': 'negation', '12': 'number'}
+    """
+    lexicon, marks = lexicon_of(language), dict[str, Mark]()
+    known = frozenset[str]() if language in NOUNS_WITH_CAPITALS else names
+    for token in tokens_of(text, language):
+        parts = words(token.text.removesuffix("'s").removesuffix("\u2019s"))
+        if token.is_name or (token.text[0].isupper() and known.issuperset(parts)):
+            marks |= dict.fromkeys(parts, Mark.NAME)
+        if token.lower in lexicon.negations:
+            marks |= dict.fromkeys(parts[:1], Mark.NEGATION)
+        for word in parts:
+            if lexicon.numerals.get(word, 0) > 1 or any(map(str.isdigit, word)):
+                marks[word] = Mark.NUMBER
+    return marks
 
 
 def _marked_match(one: Word, two: Word, match: float, spelled: float) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from firth.text.marks import Mark
 from firth.text.types import Floats
 
 TOPICS, WORDS, CONTEXTS, EQUAL = "topics", "words", "contexts", "equal"
@@ -64,6 +63,14 @@ class TopicShare:
     def name(self, count: int = 3) -> str:
         """Return the first words of the topic, such as `tax, income, rate`."""
         return ", ".join(self.words[:count]) or "unnamed topic"
+
+
+class Mark(StrEnum):
+    """Kinds of words that a similarity of meaning overlooks."""
+
+    NAME = "name"
+    NUMBER = "number"
+    NEGATION = "negation"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ _DECIMAL_COMMA = frozenset(
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
-_NOUNS_WITH_CAPITALS = ("de", "lb")
+NOUNS_WITH_CAPITALS = ("de", "lb")
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
 _VALUES = ("value", "sign")
@@ -155,7 +155,7 @@ class _Matches:
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, in time that is linear in its length."""
     read = _Matches(text, language)
-    capitals = language not in _NOUNS_WITH_CAPITALS and not _is_title(read.matches)
+    capitals = language not in NOUNS_WITH_CAPITALS and not _is_title(read.matches)
     tokens: list[Token] = []
     at = 0
     for place, (match, word) in enumerate(zip(read.matches, read.words, strict=True)):
