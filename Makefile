@@ -38,7 +38,7 @@ $(VENV)/.core: $(VENV)/.demo
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	@echo "Installing everything that the tests need, PyTorch among it: about 2 GB. The core alone: make test-core"
+	@echo "Installing everything that the tests need, PyTorch and Ray among it: about 2.2 GB. The core alone: make test-core"
 	$(PIP:--quiet=--progress-bar on) -e '.[dev]'
 	touch $@
 

@@ -1,4 +1,4 @@
-"""torchrun with two processes, killed once: the bytes of an undisturbed build."""
+"""torchrun with two processes, killed once, and Ray: the bytes of an undisturbed build."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -55,4 +56,16 @@ def test_a_killed_build_of_two_processes_ends_with_the_same_bytes(tmp_path: Path
     process.wait()
     assert not (broken / "paper" / "generator").exists()
     subprocess.run(command(broken), check=True, env=environment)
+    assert contents(broken) == contents(whole)
+
+    if find_spec("ray") is None:
+        return
+    command_of_ray = [sys.executable, "-m", "firth", "paper", "build", "--run", str(broken)]
+    harvest = broken / "paper" / "harvest"
+    harvest.rename(tmp_path / "harvest")
+    subprocess.run(
+        [*command_of_ray, "--to", "harvest", "--ray", "local", "--workers", "2", "-q"],
+        check=True,
+        env=environment,
+    )
     assert contents(broken) == contents(whole)

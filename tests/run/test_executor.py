@@ -1,6 +1,7 @@
 """Executors: several workers, in any order and killed or not, make the bytes of one process."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +14,8 @@ from typing import Any
 import pytest
 
 from firth.run import executor as module
-from firth.run.errors import InputError
-from firth.run.executor import Local, Processes
+from firth.run.errors import InputError, MissingExtraError
+from firth.run.executor import Executor, Local, Processes, Ray
 
 WORK = """
 import os, signal
@@ -39,7 +40,7 @@ class Roots:
                 os.kill(os.getpid(), signal.SIGKILL)
             if number < 0:
                 raise InputError(f"{number}: expected no negative number")
-            return number**0.5, os.getpid(), os.environ.get("FIRTH_WORKER")
+            return number**0.5, os.getpid(), *map(os.environ.get, ("FIRTH_WORKER", "FIRTH_DEVICE"))
 
         return root
 """
@@ -84,7 +85,38 @@ def test_local_opens_once_and_takes_items_one_by_one() -> None:
 # --- Workers -----------------------------------------------------------------------------------
 
 
-def test_workers_keep_the_order_and_take_items_as_there_is_room(roots: Any, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cluster(roots: Any) -> Iterator[Any]:
+    """A Ray cluster of this machine with two workers; more machines can be added, and lost."""
+    pytest.importorskip("ray")
+    ray = module._import_ray()
+    from ray.cluster_utils import Cluster
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[roots.__module__])
+    # A lost machine is noticed within a second or two, not fifteen.
+    health = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300,
+              "health_check_failure_threshold": 3}  # fmt: skip
+    head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 80 << 20,
+            "_system_config": health}  # fmt: skip
+    machines: Any = Cluster(initialize_head=True, head_node_args=head)
+    session = ray.init(machines.address, log_to_driver=False).address_info["session_dir"]
+    yield machines
+    ray.shutdown()
+    machines.shutdown()
+    shutil.rmtree(session, ignore_errors=True)
+
+
+@pytest.fixture(params=["processes", "ray"])
+def workers(request: pytest.FixtureRequest) -> Executor:
+    if request.param == "processes":
+        return Processes(2)
+    request.getfixturevalue("cluster")
+    return Ray()
+
+
+def test_workers_keep_the_order_and_take_items_as_there_is_room(
+    workers: Executor, roots: Any, tmp_path: Path
+) -> None:
     """None of the work is done by the process that asks."""
     taken: list[int] = []
 
@@ -93,30 +125,37 @@ def test_workers_keep_the_order_and_take_items_as_there_is_room(roots: Any, tmp_
             taken.append(number)
             yield number
 
-    results: Iterator[Any] = Processes(2).map(roots(tmp_path), items())
+    results: Iterator[Any] = workers.map(roots(tmp_path), items())
     first = next(results)
     assert len(taken) == 6, "three for each of two workers"
     made = [first, *results]
     assert [root for root, *_ in made] == [n**0.5 for n in range(30)]
-    assert os.getpid() not in {process for _, process, _ in made}
-    assert {number for *_, number in made} <= {"0", "1"}
-    assert list(Processes(2).map(roots(tmp_path), [])) == []
+    assert os.getpid() not in {process for _, process, *_ in made}
+    if isinstance(workers, Ray):
+        assert {device for *_, device in made} == {"cpu"}
+    else:
+        assert {number for _, _, number, _ in made} <= {"0", "1"}
+    assert list(workers.map(roots(tmp_path), [])) == []
 
 
 def test_a_killed_worker_is_replaced(
-    roots: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    workers: Executor,
+    roots: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Its items are done again, in their places; nothing is printed. An item that always kills
     ends the work after the ones before it."""
     numbers = [1, 2, 666, 3, 4, 5]
-    made: list[Any] = list(Processes(2).map(roots(tmp_path, deaths=1), numbers))
+    made: list[Any] = list(workers.map(roots(tmp_path, deaths=1), numbers))
     assert len(list(tmp_path.iterdir())) == 1, "the premise: one was killed"
     assert [root for root, *_ in made] == [n**0.5 for n in numbers]
-    assert capfd.readouterr() == ("", "")
+    assert isinstance(workers, Ray) or capfd.readouterr() == ("", "")
     monkeypatch.setattr(module, "RETRIES", 1)
-    results: Iterator[Any] = Processes(2).map(roots(tmp_path, deaths=99), numbers)
+    results: Iterator[Any] = workers.map(roots(tmp_path, deaths=99), numbers)
     assert [next(results)[0], next(results)[0]] == [1, 2**0.5]
-    with pytest.raises(InputError, match="killed 2 times"):
+    with pytest.raises(InputError, match=r"(failed|killed) 2 times"):
         next(results)
 
 
@@ -128,7 +167,9 @@ def test_errors_of_the_work_come_back_once(
     assert next(made)[0] == 2
     with pytest.raises(InputError, match=r"^-1: expected no negative number$"):
         next(made)
-    assert capfd.readouterr() == ("", "")
+    printed = "".join(capfd.readouterr()).splitlines()
+    # The cluster of other tests may still tell of the workers that they killed.
+    assert [line for line in printed if "(raylet)" not in line] == []
 
 
 ASKING = """
@@ -160,3 +201,9 @@ def test_processes_end_with_their_parent(roots: Any, tmp_path: Path) -> None:
     while Path(f"/proc/{process}").exists() and monotonic() < until:
         sleep(0.05)
     assert not Path(f"/proc/{process}").exists()
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[ray\]"):
+        Ray()

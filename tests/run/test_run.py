@@ -315,7 +315,7 @@ def test_opening_a_run_imports_nothing_heavy() -> None:
     """The core starts fast: numpy and rich wait until they are used."""
     code = (
         "import sys; import firth.run.run, firth.run.executor, firth.run.outputs\n"
-        "heavy = {'numpy', 'scipy', 'rich', 'torch', 'typer'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'scipy', 'rich', 'torch', 'ray', 'typer'} & set(sys.modules)\n"
         "print(sorted(heavy))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

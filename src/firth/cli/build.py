@@ -11,6 +11,7 @@ from firth.cli.options import (
     Force,
     OutFile,
     Quiet,
+    RayAddress,
     RunFolder,
     Workers,
     executor_of,
@@ -59,6 +60,7 @@ def build(
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
+    ray: RayAddress = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +80,7 @@ def build(
     fields = {"text_field": text, "title_field": title, "id_field": id, "date_field": date}
     named = {name: value for name, value in {**fields, "lines": lines}.items() if value is not None}
     opened = opened.changed({"corpus": named}) if named else opened
-    show_result(bring_up_to_date(opened, documents, executor_of(workers)), as_json)
+    show_result(bring_up_to_date(opened, documents, executor_of(workers, ray)), as_json)
 
 
 def add(

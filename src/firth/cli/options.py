@@ -68,6 +68,12 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what --out names."
 Workers = Annotated[
     int, typer.Option("--workers", min=1, help="Processes of this machine that share the work.")
 ]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray", metavar="ADDRESS", help="Ray cluster that shares the work, such as `auto`."
+    ),
+]
 
 
 def run_folder(run: Path | None) -> Path:
@@ -87,10 +93,12 @@ def run_folder(run: Path | None) -> Path:
     raise InputError(f"no run is named, and this folder has {names}. Name it with --run FOLDER")
 
 
-def executor_of(workers: int) -> "Executor":
+def executor_of(workers: int, ray: str | None) -> "Executor":
     """Return what runs the shards of a stage."""
-    from firth.run.executor import Local, Processes
+    from firth.run.executor import Local, Processes, Ray
 
+    if ray is not None:
+        return Ray(ray)
     return Processes(workers) if workers > 1 else Local()
 
 

@@ -11,6 +11,7 @@ from firth.cli.options import (
     Force,
     Out,
     Quiet,
+    RayAddress,
     RunFolder,
     Top,
     Where,
@@ -140,6 +141,7 @@ def match(
     ] = False,
     encoder: EncoderName = None,
     workers: Workers = 1,
+    ray: RayAddress = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -170,7 +172,7 @@ def match(
         encoder=encoder,
         left_ids=ids[0],
         right_ids=ids[1] if right is not None else None,
-        executor=executor_of(workers),
+        executor=executor_of(workers, ray),
     )
     if out is None:
         show_result(result, as_json)

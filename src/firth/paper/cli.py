@@ -11,6 +11,7 @@ from firth.cli.options import (
     Force,
     Out,
     Quiet,
+    RayAddress,
     RunFolder,
     Top,
     Workers,
@@ -49,6 +50,7 @@ def build(
     ] = None,
     changes: Changes = None,
     workers: Workers = 1,
+    ray: RayAddress = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,7 +69,7 @@ def build(
 
     values = None if preset is None else settings_of(preset)
     opened = opened_with(run_folder(run), changes or [], values)
-    executor = executor_of(workers)
+    executor = executor_of(workers, ray)
     if inputs:
         first(lambda: build_corpus(opened, inputs, executor))
     outcomes = build_origin(opened)

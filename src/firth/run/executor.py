@@ -1,4 +1,4 @@
-"""Executors do the items of a work: in this process, or in several.
+"""Executors do the items of a work: in this process, in several, or on the machines of a cluster.
 
 An item fixes all that comes of it, its random numbers included. So no byte depends on who does it,
 where and how often. Results come in the order of the items. Executors write nothing: results go
@@ -7,10 +7,12 @@ back to the process that asks, which alone holds the lock of a run.
 
 import os
 import signal
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -18,9 +20,10 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.reduction import ForkingPickler
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import uuid4
 
 from firth.run.console import set_quiet
-from firth.run.errors import FirthError, InputError
+from firth.run.errors import FirthError, InputError, first_line, require
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -75,6 +78,9 @@ class _Refusal:
     text: str
 
 
+# --- Processes ---------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Processes:
     """Processes of this machine, each with one item at a time. Killed ones are replaced.
@@ -116,9 +122,7 @@ class Processes:
                     continue
                 waiting.popleft()
                 losses = 0
-                if isinstance(answer, _Refusal):
-                    raise InputError(answer.text)
-                yield answer
+                yield _accepted(answer)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -129,6 +133,12 @@ class Processes:
         return ProcessPoolExecutor(
             self.count, context, _begin, (packed, threads, context.Value("i", 0))
         )
+
+
+def _accepted(answer: Any) -> Any:
+    if isinstance(answer, _Refusal):
+        raise InputError(answer.text)
+    return answer
 
 
 _open: Callable[[], Callable[[Any], Any]]
@@ -162,3 +172,109 @@ def _do(item: Any) -> Any:
         return _open()(item)
     except FirthError as error:
         return _Refusal(str(error))
+
+
+# --- Ray ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ray:
+    """The workers of a Ray cluster, one a processor. They compute on processors.
+
+    Ray decides who does which item, and gives the items of a lost worker to others. A worker reads
+    the files that this process reads, at the same paths, with the same version of firth. A process
+    that has called `ray.init` keeps its connection.
+
+    The address is HOST:PORT of a cluster, or `auto` for one that runs on this machine. By default
+    it is the variable RAY_ADDRESS, else a cluster of this machine for the time of the work.
+    """
+
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        _import_ray()
+
+    def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Do as `Executor.map`."""
+        remaining = iter(items)
+        waiting: deque[Any] = deque()
+        with _connected(self.address or os.environ.get("RAY_ADDRESS") or "local") as ray:
+            workers = ray.cluster_resources().get("CPU", 1)
+            key, folder = uuid4().hex, os.getcwd()
+            packed = ray.put(ray.cloudpickle.dumps(work))
+            task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do_on_cluster)
+            while True:
+                room = max(1, int(_AHEAD * workers)) - len(waiting)
+                more = islice(remaining, room)
+                waiting.extend(task.remote(key, folder, packed, item) for item in more)
+                if not waiting:
+                    return
+                yield _fetched(ray, waiting.popleft())
+
+
+_opened: dict[str, Callable[[Any], Any]] = {}
+"""In a worker of a cluster: its opened work, by key."""
+
+
+def _do_on_cluster(key: str, folder: str, packed: bytes, item: Any) -> Any:
+    """Do an item of the work `key`, which a process in `folder` asks for."""
+    from ray import cloudpickle
+
+    try:
+        if key not in _opened:
+            _opened.clear()  # There is memory for one.
+            set_quiet(True)
+            os.environ[DEVICE] = "cpu"
+            if not os.path.isdir(folder):
+                raise InputError(
+                    f"{folder}: no such folder. Workers read a run and its models where the "
+                    "command does: put them where all machines see them"
+                )
+            os.chdir(folder)
+            _opened[key] = cloudpickle.loads(packed).open()
+        return _opened[key](item)
+    except FirthError as error:
+        return _Refusal(f"a worker on {socket.gethostname()}: {error}")
+
+
+def _fetched(ray: Any, reference: Any) -> Any:
+    try:
+        return _accepted(ray.get(reference))
+    except ray.exceptions.RayTaskError:
+        raise
+    except ray.exceptions.RayError as error:
+        raise InputError(
+            f"Ray: an item failed {RETRIES + 1} times ({type(error).__name__}). Was there too "
+            "little memory? Each worker opens the models: start Ray with fewer workers "
+            "(--num-cpus). The same command continues"
+        ) from error
+
+
+def _import_ray() -> Any:
+    """Import Ray so that it prints nothing and reports its use to nobody."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
+    return require("ray", "ray", "--executor ray")
+
+
+@contextmanager
+def _connected(place: str) -> Iterator[Any]:
+    """Yield Ray, connected to a cluster."""
+    import logging
+    import warnings
+
+    ray = _import_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    options = {"include_dashboard": False} if place == "local" else {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ray.init(place, log_to_driver=False, logging_level=logging.CRITICAL, **options)
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise InputError(f"Ray cannot be reached at {place}: {first_line(error)}") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
