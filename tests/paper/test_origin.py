@@ -221,7 +221,7 @@ def test_a_corpus_without_contexts_is_named(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Single lines have no neighbors: the error says what to build the corpus from."""
-    monkeypatch.setattr(Corpus, "positions", lambda *_: np.empty(0, dtype=np.int64))
+    monkeypatch.setattr("firth.paper.origin.positions_of", lambda _: np.empty(0, np.int64))
     with pytest.raises(InputError, match="no context"):
         origin_over(corpus).similarities([(A, B)])
 
