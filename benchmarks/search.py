@@ -14,12 +14,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import bayesian_bm25  # type: ignore[import-not-found]
+import bayesian_bm25
 import bm25s
 import numpy as np
 import Stemmer
@@ -282,12 +282,15 @@ class Systems:
             fused = bayesian_bm25.balanced_log_odds_fusion(probabilities, cosines(query)[0])
             return np.asarray(fused, np.float64)
 
+        def cosine_of(at: int, query: str) -> Floats:
+            return cosines(query)[at]
+
         def z_sum(query: str) -> Floats:
             total: Floats = np.sum([*map(z, (of_words(query), *cosines(query)))], axis=0)
             return total
 
         ranks = [
-            *(by_scores(ids, lambda query, at=at: cosines(query)[at]) for at in (0, 1)),
+            *(by_scores(ids, partial(cosine_of, at)) for at in (0, 1)),
             *(by_scores(ids, scores) for scores in (z_sum, bayesian)),
             *(hybrid(self.search(encoder)) for encoder in ("none", DEFAULT)),
         ]
@@ -349,12 +352,12 @@ def measured(task: Task, work: Path) -> dict[str, list[float]]:
     if not stored.is_file():
         asked = [*zip(task.queries, task.relevant, strict=True)]
         ranks = Systems(task, work).all()
-        values = {
+        gains = {
             name: [ndcg(rank(query), relevant) for query, relevant in asked]
             for name, rank in ranks.items()
         }
-        stored.write_text(json.dumps(values))
-    values = json.loads(stored.read_text())
+        stored.write_text(json.dumps(gains))
+    values: dict[str, list[float]] = json.loads(stored.read_text())
     sys.stderr.write(
         f"{task.name} {[round(100 * float(np.mean(values[s])), 1) for s in SYSTEMS]}\n"
     )
@@ -426,7 +429,7 @@ def report(tasks: Sequence[Task], results: Sequence[Mapping[str, Sequence[float]
             seed = bootstrap_seed(SEED, "search", tasks[at].name)
             gain = difference_of(mean_of_rows(one), mean_of_rows(two))
             samples.append(Sample(gain, len(one), seed))
-        differences = [float(estimate(sample).value) for sample in samples]
+        differences = [estimate(sample).value or 0.0 for sample in samples]
         gains[f"{system}, minus {rival}"] = [
             estimate(samples),
             f"{min(differences):.1f} to {max(differences):.1f}",

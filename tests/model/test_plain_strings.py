@@ -99,7 +99,7 @@ WRONG: dict[str, Callable[[Model], object]] = {
     "sentences: got b": lambda m: m.compare_documents(b"x", "doc"),  # type: ignore[arg-type]
     "texts, text 1": lambda m: m.encode([A, [B]]),  # type: ignore[list-item]
     "expected a list": lambda m: m.remove("id"),
-    "b, text 1": lambda m: m.similarity("ab", ["c", 5]),
+    "b, text 1": lambda m: m.similarity("ab", ["c", 5]),  # type: ignore[list-item]
     "int": lambda m: m.add(5),  # type: ignore[arg-type]
     "threshold": lambda m: m.duplicates("x"),  # type: ignore[call-overload]
     "left, text 1": lambda _: firth.match([A, None], [B]),  # type: ignore[list-item]

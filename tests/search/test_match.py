@@ -75,7 +75,7 @@ def test_each_left_text_has_its_match_or_none(asked: dict[str, float]) -> None:
         assert false <= 0.06 * 100
         assert all((item.chance or 1) <= 0.02 for item in matches.found)
     else:
-        assert false <= 1.5 * (1 - matches.precision) * len(found)  # type: ignore[operator]
+        assert false <= 1.5 * (1 - matches.precision) * len(found)
     assert matches[0].nearest == PAIRED[0]
     assert matches[0].runner_up not in ("", PAIRED[0])
     assert set(matches[0].shared) <= {*LEFT[0].split()}

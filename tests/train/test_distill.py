@@ -59,12 +59,7 @@ def test_a_student_that_became_worse_is_rejected(
     run: Run, words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verdict = Decision(
-        accepted=False,
-        reason="rejected: worse",
-        differences={},
-        gained=(),
-        lost=(),
-        gain=Estimate(-1.0, -2.0, -0.5, 9),
+        accepted=False, reason="rejected: worse", differences={}, gain=Estimate(-1.0, -2.0, -0.5, 9)
     )
     build_static_encoder(run)
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
