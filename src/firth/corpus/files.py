@@ -53,7 +53,7 @@ _LONGEST_ROW = 32 << 20
 _PARQUET_BYTES = 1 << 28
 """Bytes that the rows decoded at once may take for each column."""
 _MOST_UNPACKED, _TIMES = 1 << 26, 1_000
-"""Bytes that a packed file may unpack to, and how many more for each of its own bytes."""
+"""Bytes that a packed file may unpack to, and how many more for each byte of the file."""
 _SHOWN = 20
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 

@@ -174,7 +174,7 @@ class AlignedWords:
 
     Two words with one stem match to a degree of 1. Others match as far as their spelling agrees, or
     by the positive cosine of their learned vectors to the power 1.5, whichever is larger. An
-    encoder has directions of words of its own (`WordDirections`). Then their cosine counts, above a
+    encoder gives a direction for each word (`WordDirections`). Then their cosine counts, above a
     floor, the cosine of unrelated words. Every word of both texts weighs its idf to the power 1.5.
     (Greedy alignment with idf weights: Mihalcea et al. 2006; with states: Zhang et al. 2020.)
     """

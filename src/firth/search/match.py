@@ -434,7 +434,7 @@ def _items(
             group = group if group >= 0 else number
             numbers = [alike[0] if rank else alike[1], numbers[0]]
         elif first >= 0:
-            # Which of some equal texts belong together is told by their order, if at all.
+            # Equal texts are paired in their order.
             is_match &= several or len(alike) == len(copies[-1][first])
             numbers[0] = copies[-1][first][min(rank, len(copies[-1][first]) - 1)]
         nearest, runner_up = ("" if j is None else right.texts[j] for j in numbers)

@@ -69,7 +69,7 @@ class Work(Enum):
     SLOW = auto()
     """A process for slow answers."""
     LONG = auto()
-    """A process of its own, as lines of JSON: progress, then the result."""
+    """A separate process, as lines of JSON: progress, then the result."""
 
 
 @dataclass(frozen=True, kw_only=True)

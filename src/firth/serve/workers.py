@@ -264,7 +264,7 @@ def _answer(name: str, body: bytes, given: Mapping[str, str]) -> tuple[int, byte
         return 200, content, "", _has_grown()
     except Exception as error:  # noqa: BLE001
         problem, log = _problem_of(error), ""
-        if problem is None:  # The client is not told what is in the log.
+        if problem is None:  # Details are in the log only.
             problem = Problem(500, "internal", "The service failed.", "Its log has the cause.")
             log = "".join(traceback.format_exception(error)).rstrip()
         return problem.status, written(problem.as_dict()), log, _has_grown()

@@ -74,7 +74,7 @@ class Token(NamedTuple):
         kind: `word`, `number` (any value with digits, numerals or ordinals) or `date` (a day or
             month).
         lower: The word in lower case; of a number, its digits without a unit.
-        means: Whether it has a meaning of its own, as no function word has.
+        means: Whether it is a word of meaning, and no function word.
         is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
         has_unit: Whether it is a number with a unit, a currency or a time of day.
         is_character: Whether it is a character of a script without spaces, or a run of katakana.
