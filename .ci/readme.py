@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGES = ("README.md",)
+PAGES = ("README.md", "docs/quickstart.md", "docs/guides/duplicates.md", "docs/guides/explain.md")
 """README builds the run `speeches`, which pages that do not build it find in their folder."""
 RUN, LINES = "speeches", 16
 BLOCK = re.compile(r"^```(console|python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)

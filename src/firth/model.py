@@ -68,7 +68,7 @@ class Model:
         self.run, self.path, self.built, self.quiet = run, run.path, built, quiet
         self._temporary = temporary  # Its folder is removed with the model, or at the end.
         self._lock = RLock()
-        self._opened: Opened | None = None  # It is opened by the first question.
+        self._opened = Opened(run)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the run; the copy does not own a temporary one."""
@@ -107,11 +107,10 @@ class Model:
 
     def _now(self) -> Opened:
         with self._lock:
-            before = self._opened or Opened(self.run)
-            opened = self._opened = before.now()
-            if opened.run is not before.run:
-                self.run = Run(self.path, opened.run.settings, self.run.encoder)
-            return opened
+            before, self._opened = self._opened, self._opened.now()
+            if self._opened.run is not before.run:
+                self.run = Run(self.path, self._opened.run.settings, self.run.encoder)
+            return self._opened
 
     @property
     def scorer(self) -> Scorer:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.error import HTTPError
 
 import pytest
@@ -19,7 +19,10 @@ from tests.serve.test_api import A, B, ask, problem
 import firth
 from firth.model import Model
 from firth.pipeline.opened import Opened
+from firth.pipeline.stages import STAGES
 from firth.run.errors import ChangedError
+from firth.run.stage import Stage
+from firth.search.index import INDEX
 from firth.serve import workers
 
 WRITER = """
@@ -170,7 +173,7 @@ def test_a_build_of_another_process_is_used_when_it_is_done(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("firth.pipeline.stages.build_index", stop)
+        patch.setitem(cast(dict[Stage, Any], STAGES), INDEX, stop)
         with pytest.raises(KeyboardInterrupt):
             firth.build(records, toy_copy, settings=settings, quiet=True)
     assert (model.similarity(A, B), model.explain(A, B).score, len(model.encode(A))) == before
@@ -206,7 +209,8 @@ def test_an_answer_is_asked_for_once_more(
         model.search("ship")
     failures[0] = 1
     assert model.search("ship")
-    monkeypatch.setattr(workers._state, "model", model)
+    for name, value in {"model": model, "limits": workers.Limits(), "begun": 0}.items():
+        monkeypatch.setattr(workers._state, name, value, raising=False)
     body = json.dumps({"query": "ship"}).encode()
     failures[0] = 2
     assert [workers._answer("search", body, {})[0] for _ in range(2)] == [503, 200]

@@ -173,7 +173,7 @@ function aligned({ a, b, coverage_a, coverage_b, copied_a, copied_b, matches, no
 }
 
 /** Show two texts with what differs marked in both, and say it; nothing where they say the same. */
-function differing({ a, b, differ, text: said, items }) {
+function differing({ a, b, differ, summary: said, items }) {
   if (!differ) return make("p", { class: "soft" }, said);
   const spans = (side) => items.filter(({ matters }) => matters).flatMap((item) => item[side])
     .sort(([one], [other]) => one - other).filter(([start], at, all) => !at || start >= all[at - 1][1]);
