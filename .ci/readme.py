@@ -80,7 +80,7 @@ for name in PAGES:
     page = top / name
     folder = top if name == PAGES[0] else top / "pages" / page.stem
     folder.mkdir(parents=True, exist_ok=True)
-    if folder != top and "firth build" not in page.read_text(encoding="utf-8"):
+    if folder != top and "$ firth build" not in page.read_text(encoding="utf-8"):
         shutil.copytree(top / RUN, folder / RUN, dirs_exist_ok=True)
     wrong += run_page(page, folder, "--write" in sys.argv)
 sys.exit(
