@@ -31,23 +31,21 @@ _STRENGTHS = {
 """Strength of a difference in texts that share all other words."""
 _WEAK = 0.4
 """Strength of a slot that may as well have two words of one meaning."""
-_COMMON = 0.6
+_COMMON = 0.8
 """Share of the other words of meaning that texts have in common, from which a difference has its
 whole strength."""
-_CLAUSE, _NEW = 5, 4
+_CLAUSE, _NEW = 5, 3
 """Words of meaning in a row that only one text has are an added clause; a negation among fewer
 words negates what both say."""
 _FEW = 2
 """Words of a run in which two function words stand for one another, at most."""
-_NAMES = 5
+_NAMES = 3
 """Words of a run in which two names stand for one another, at most."""
-_SLOT = 3
-"""Words of a filling, at most."""
 _FRAME = 0.6
 """Share of the words of meaning that texts with one slot have in common, at least."""
 _PHRASE = 3
 """Words of a text without function words that is a name of a thing, at most."""
-_REWRITTEN = 6
+_REWRITTEN = 5
 """Words of a run from which a negation in it may be said in other words by the other text."""
 _NEXT = 20
 """Characters after a negation that tell whether it is part of an idiom."""
@@ -499,7 +497,7 @@ class _Comparison:
         short, long = sorted((one, two), key=len)
         return (
             self._same_meaning(one, two)
-            or (len(short) > 2 and long.startswith(short[:_BEGINNING]))
+            or (len(short) != 2 and long.startswith(short[:_BEGINNING]))
             or (len(short) > 5 and _ratio(one, two) >= _SPELLED_ALIKE)
             or _without_accents(one) == _without_accents(two)
             or _is_abbreviation(short, long)
@@ -559,34 +557,27 @@ class _Comparison:
                 )
             )
         ]
-        if len(filled) != 1 or not self.lexicon.stop:
+        if [[*map(len, sides)] for sides in filled] != [[1, 1]] or not self.lexicon.stop:
             return
-        a, b = filled[0]
-        if not (0 < len(a) <= _SLOT and 0 < len(b) <= _SLOT):
-            return
+        (a,), (b,) = filled[0]
         before, after = self._beside(a, b)
         sizes = len(self.a.content), len(self.b.content)
         is_bare = sizes == (len(self.a.tokens), len(self.b.tokens)) or self._are_bound(before)
         is_sentence = any(t.text.rstrip().endswith(_SENTENCE_ENDS) for t in (self.a, self.b))
         is_phrase = is_bare and not is_sentence and max(sizes) <= _PHRASE
         least = 1.0 if is_phrase and not self.lexicon.is_joined else max(2, _FRAME * max(sizes))
-        if min(sizes[0] - len(a), sizes[1] - len(b)) < least:
+        one, two = a.lower, b.lower
+        if min(sizes) - 1 < least or one in two or two in one or self._same_word(one, two):
             return
-        joined = "".join(t.lower for t in a), "".join(t.lower for t in b)
-        if joined[0] in joined[1] or joined[1] in joined[0] or self._same_word(*joined):
-            return
-        if any(self._is_named(t, b, b) for t in a if t.is_name) or any(
-            self._is_named(t, a, a) for t in b if t.is_name
-        ):
+        if (a.is_name or b.is_name) and self._same_name(one, two):
             return
         strength = _STRENGTHS["replaced word"] if self._decides(before, after) else _WEAK
         if self.encoder is not None:
-            fillings = [" ".join(t.text for t in side) for side in (a, b)]
-            cosine = _cosine(*self.encoder.encode(fillings))
+            cosine = _cosine(*self.encoder.encode([a.text, b.text]))
             if cosine >= _SAME:
                 return
             strength = _STRENGTHS["opposite"] if cosine < _OTHER else strength
-        yield self.item(DifferenceType.REPLACED, a, b, strength)
+        yield self.item(DifferenceType.REPLACED, [a], [b], strength)
 
     def _same_word(self, one: str, two: str) -> bool:
         """Return whether two different words are forms or spellings of one, or mean the same."""
@@ -599,15 +590,15 @@ class _Comparison:
             return True
         return _spelled_alike(one, two)
 
-    def _beside(self, a: Tokens, b: Tokens) -> tuple[list[Token | None], list[Token | None]]:
+    def _beside(self, a: Token, b: Token) -> tuple[list[Token | None], list[Token | None]]:
         """Return the tokens before two fillings, without those before a bracket, and after."""
         before: list[Token | None] = []
         after: list[Token | None] = []
         for read, filling in ((self.a, a), (self.b, b)):
-            start, end = read.tokens.index(filling[0]), read.tokens.index(filling[-1])
-            opens = read.text[filling[0].start - 1 : filling[0].start] in ("(", "[")
-            before.append(read.tokens[start - 1] if start and not opens else None)
-            after.append(read.tokens[end + 1] if end + 1 < len(read.tokens) else None)
+            at = read.tokens.index(filling)
+            opens = read.text[filling.start - 1 : filling.start] in ("(", "[")
+            before.append(read.tokens[at - 1] if at and not opens else None)
+            after.append(read.tokens[at + 1] if at + 1 < len(read.tokens) else None)
         return before, after
 
     def _are_bound(self, before: Sequence[Token | None]) -> bool:
@@ -616,14 +607,19 @@ class _Comparison:
     def _decides(self, before: Sequence[Token | None], after: Sequence[Token | None]) -> bool:
         """Return whether a slot says which of several things is meant, as *storm water* does.
 
-        It stands before the word that it describes, after a word without meaning; or it ends the
-        text after a preposition or a bracket. Verbs and nouns elsewhere are often synonyms.
+        It stands before the word that it describes, after a determiner or preposition; or it ends
+        the text after a preposition or a bracket. Verbs and nouns elsewhere are often synonyms.
         """
-        if not self.lexicon.has_slots or any(t is not None and t.means for t in before):
+        lexicon = self.lexicon
+        if not lexicon.determiners:
             return False
         if after[0] is None or after[1] is None:
             return after[0] is after[1] and (self._are_bound(before) or before == [None, None])
-        return after[0].key == after[1].key and after[0].means
+        opens = all(
+            token is None or token.lower in lexicon.determiners | lexicon.prepositions
+            for token in before
+        )
+        return opens and after[0].key == after[1].key and after[0].means
 
     # --- Order, and what one text adds ---
 

@@ -70,7 +70,7 @@ class Lexicon:
         opposites: Stem → stems of its opposites, in both directions.
         kinds: Stem → numbers of the lists of things of one kind in which it is, such as colors.
         same: Word → numbers of the lists of words of one meaning in which it is.
-        has_slots: Whether a word before a noun says which one is meant: *storm water*.
+        determiners: Words before a noun, or a word that says which one is meant: *the storm water*.
         is_joined: Whether words stand inside longer ones, or without spaces.
     """
 
@@ -79,6 +79,7 @@ class Lexicon:
     prepositions: frozenset[str] = frozenset()
     conjunctions: frozenset[str] = frozenset()
     by: frozenset[str] = frozenset()
+    determiners: frozenset[str] = frozenset()
     endings: tuple[str, ...] = ()
     irregular: Mapping[str, str] = field(default_factory=dict)
     numerals: Mapping[str, float] = field(default_factory=dict)
@@ -98,7 +99,6 @@ class Lexicon:
     kinds: Mapping[str, frozenset[int]] = field(default_factory=dict)
     same: Mapping[str, frozenset[int]] = field(default_factory=dict)
     is_joined: bool = False
-    has_slots: bool = False
 
     def is_date(self, word: str, beside_number: bool) -> bool:
         """Return whether a lower-case word surely names a day or a month where it stands."""
@@ -137,6 +137,7 @@ def lexicon_of(language: str) -> Lexicon:
         prepositions=listed("prepositions"),
         conjunctions=listed("conjunctions"),
         by=listed("by"),
+        determiners=listed("determiners"),
         endings=tuple(sorted(stored.get("endings", "").split(), key=len, reverse=True)),
         ordinals=ordinals,
         irregular=irregular,
@@ -165,7 +166,6 @@ def lexicon_of(language: str) -> Lexicon:
         kinds=_groups(map(keys, stored.get("kinds", ()))),
         same=_groups([*map(_plain, line.split())] for line in stored.get("same", ())),
         is_joined=stored.get("is_joined", False),
-        has_slots=stored.get("has_slots", False),
     )
 
 

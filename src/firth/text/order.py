@@ -91,6 +91,8 @@ _NAMED = 4
 """Words that stand elsewhere, at most, where all are named, and not only those that moved."""
 _COMMAS = ",\u3001\uff0c"
 _LONGEST_GAP = 40
+_ITEMS = 3
+"""Items of an enumeration without *and*, at least."""
 _BETWEEN = 3
 """Function words between two items of an enumeration, at most."""
 
@@ -179,7 +181,7 @@ def _ranks(words: Words, lexicon: Lexicon) -> list[int]:
     """Return the place of each word of meaning, or of the first item of its enumeration."""
     tokens, content = words.tokens, words.content
     ranks = list(range(len(content)))
-    start, has_and = 0, False
+    start, has_and, commas = 0, False, 0
     for n in range(1, len(content) + 1):
         joins = is_and = False
         if n < len(content):
@@ -200,11 +202,11 @@ def _ranks(words: Words, lexicon: Lexicon) -> list[int]:
             is_one_name = (capitals and gap.isspace()) or (single and gap in ("", "\u30fb"))
             joins = joins or is_one_name
         if joins:
-            has_and = has_and or is_and
+            has_and, commas = has_and or is_and, commas + (is_list and not is_and)
             continue
-        if has_and:
+        if has_and or commas >= _ITEMS - 1:
             ranks[start:n] = [start] * (n - start)
-        start, has_and = n, False
+        start, has_and, commas = n, False, 0
     return ranks
 
 
