@@ -434,34 +434,26 @@ class _Comparison:
         return flips
 
     def _opposites(self) -> Iterator[tuple[Token, Token]]:
-        """Yield pairs of opposites: of the list, or of which one negates the other by its form.
+        """Yield opposites in the same place: of the list, or one that negates the other by its form.
 
-        Words without meaning of their own, such as *in* and *out*, stand in the same place.
+        Words without meaning of their own, such as *in* and *out*, stand there alone.
         """
         if self.lexicon.is_joined:
             yield from self._inside()
             return
-        keys: dict[str, Token] = {token.key: token for token in self.only_b}
-        runs = {id(t): sides for sides in self.sides for side in sides for t in side}
-        words = {token.lower: token for token in self.only_b if token.kind == "word"}
-        for token in self.only_a:
-            against = self.lexicon.opposites.get(token.key, frozenset()) & keys.keys()
-            met = [keys[key] for key in sorted(against)]
-            if not met and token.kind == "word":
-                forms = _other_forms(token.lower, self.lexicon)
-                met = [words[form] for form in forms if form in words]
-            met = [
-                other
-                for other in met
-                if (token.means and other.means)
-                or (
-                    id(token) in runs
-                    and runs[id(token)] is runs.get(id(other))
-                    and _is_short(runs[id(token)])
-                )
-            ]
-            if met:
-                yield token, met[0]
+        for side_a, side_b in self.sides:
+            keys = {token.key: token for token in side_b}
+            words = {token.lower: token for token in side_b if token.kind == "word"}
+            for token in side_a if side_b else ():
+                against = self.lexicon.opposites.get(token.key, frozenset()) & keys.keys()
+                met = [keys[key] for key in sorted(against)]
+                if not met and token.kind == "word":
+                    forms = _other_forms(token.lower, self.lexicon)
+                    met = [words[form] for form in forms if form in words]
+                is_short = _is_short((side_a, side_b))
+                met = [other for other in met if is_short or (token.means and other.means)]
+                if met:
+                    yield token, met[0]
 
     def _inside(self) -> Iterator[tuple[Token, Token]]:
         """Yield opposites that are parts of longer words, or of texts without spaces."""
