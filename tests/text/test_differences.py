@@ -52,6 +52,12 @@ SAME = [
     ("The U.S. army left.", "The American army left."),
     ("The cat chased the dog.", "The dog was chased by the cat."),
     ("They have won.", "They win."),
+    ("Case No 7 is open.", "Case 7 is open."),
+    ("It starts at 17h30.", "It starts at 5.30 p.m."),
+    ("A man is rapidly chopping onions.", "A man is quickly chopping onions."),
+    ("The appeals court judges were split over tax.", "The appellate judges were split over tax."),
+    ("Talks which took place on pay led to a promise.", "Talks held on pay have given a promise."),
+    ("They praised Ann, Bob, Cid.", "They praised Cid, Bob, Ann."),
 ]
 """Texts that say the same: each fails without a rule."""
 DIFFER = [
@@ -105,6 +111,9 @@ DIFFER = [
     ("the cat is on the table", "the cat is under the table"),
     ("A man is playing guitar.", "A man is playing piano."),
     ("He won.", "He did not win."),
+    ("Maria went home.", "Marta went home."),
+    ("We meet at 8.30 pm.", "We meet at 8.45 pm."),
+    ("It has yet to be built.", "It has been built."),
     ("He won.", "He didn't win."),
     ("The cat chased the dog.", "The cat was chased by the dog."),
 ]

@@ -52,7 +52,7 @@ _NEXT = 20
 _NEAR = 5
 """Words between a negation and the word that it flips, at most."""
 _OTHER, _SAME = 0.3, 0.7
-"""Cosines of two fillings below which they differ, and from which they say the same."""
+"""Cosines of two words below which they differ, and from which they say the same."""
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002")
 """What a bare phrase does not end with."""
 _SPELLED_ALIKE = 0.75
@@ -184,8 +184,8 @@ def differences(
         b: Another text.
         language: ISO 639-1 code, or several such as `de+fr`, of which the texts' is taken. By
             default it is the language whose function words the texts have.
-        encoder: Has `encode(texts)`, which gives vectors. Where two texts differ in one slot, the
-            cosine of its two fillings says whether they mean the same.
+        encoder: Has `encode(texts)`, which gives vectors. Where two texts differ in one word, the
+            cosine of both words says whether they mean the same.
         least: Strength in [0, 1] from which a difference is listed. Less finds more, and more that
             is none.
         pairs: Lower-case word → words that say something else, such as those of a list without
@@ -424,7 +424,8 @@ class _Comparison:
             if token.kind != "word" or token.start in inside or token.start in self.added:
                 continue
             after = lexicon.idioms.get(token.lower)
-            if after and not after.isdisjoint(read.text[token.end : token.end + _NEXT].split()[:1]):
+            beside = read.text[token.end : token.end + _NEXT].split()[:1] if after else []
+            if after and beside and (beside[0] in after or beside[0].isdecimal()):  # No 7
                 continue
             if token.lower in lexicon.negations or (
                 token.key in lexicon.denials
@@ -583,7 +584,7 @@ class _Comparison:
         return _spelled_alike(one, two)
 
     def _beside(self, a: Token, b: Token) -> tuple[list[Token | None], list[Token | None]]:
-        """Return the tokens before two fillings, without those before a bracket, and after."""
+        """Return the tokens before two words, without those before a bracket, and after."""
         before: list[Token | None] = []
         after: list[Token | None] = []
         for read, filling in ((self.a, a), (self.b, b)):

@@ -66,6 +66,7 @@ class Lexicon:
         limits: Words that limit what is said, such as *only*.
         prefixes: Beginnings that negate a word, such as *un*.
         suffixes: Ends that negate a word and those that do not, such as *less* and *ful*.
+        given_names: Names of people, known where they begin a sentence, too.
         calendar: Name of a day or month → its kind and number, such as `month 10`.
         opposites: Stem → stems of its opposites, in both directions.
         kinds: Stem → numbers of the lists of things of one kind in which it is, such as colors.
@@ -94,6 +95,7 @@ class Lexicon:
     limits: frozenset[str] = frozenset()
     prefixes: frozenset[str] = frozenset()
     suffixes: tuple[tuple[str, str], ...] = ()
+    given_names: frozenset[str] = frozenset()
     calendar: Mapping[str, str] = field(default_factory=dict)
     opposites: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kinds: Mapping[str, frozenset[int]] = field(default_factory=dict)
@@ -156,6 +158,7 @@ def lexicon_of(language: str) -> Lexicon:
         limits=listed("limits"),
         prefixes=listed("prefixes"),
         suffixes=tuple(stored.get("suffixes", {}).items()),
+        given_names=frozenset(symbols["given_names"].split()),
         calendar={
             _plain(name): f"{kind} {number}"
             for kind in ("days", "months")

@@ -165,7 +165,7 @@ def _actors(passive: Words, active: Words, places: Pairs, lexicon: Lexicon) -> P
         start, end = active.content[other_verb], active.content[other]
         helper = passive.tokens[at - 2]
         between = active.tokens[start + 1 : end]
-        is_object = not any(token.lower in lexicon.prepositions for token in between)
+        is_object = all(t.lower not in lexicon.prepositions for t in (helper, *between))
         if at > 1 and is_object and not helper.means and helper.key != active.keys[start - 1]:
             return [(actor, other)]
     return []

@@ -15,7 +15,7 @@ from firth.text.words import UNSPACED, combining_marks, stemmer_of, stems, words
 
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([^\W\d_]*)$")
 _RANGE = re.compile(r"(\d{1,4})[-\u2013/](\d{1,4})$")
-_CLOCK = re.compile(r"(\d{1,2})[:.]?(\d\d)?$")
+_CLOCK = re.compile(r"(\d{1,2})[:h]?(\d\d)?$")
 _ORDINAL_SIGNS = frozenset({"st", "nd", "rd", "th", "e", "er", "re", "\u00e8me", "\u00ba", "\u00aa"})
 _SUFFIXES = {"k": 1e3, "m": 1e6, "mn": 1e6, "mln": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
 _ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4", "V": "5", "VI": "6", "VII": "7", "VIII": "8",
@@ -93,12 +93,13 @@ class Token(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word as it is written, in lower case, its stem, and whether it may be a value."""
+    """A word in lower case, its stem, and what it may be wherever it stands."""
 
     lower: str
     key: str
     means: bool
     is_value: bool
+    is_name: bool
 
 
 _REMEMBERED = 1 << 15
@@ -117,14 +118,15 @@ def _word(written: str, language: str) -> _Word:
     (root,) = stems([base], stemmer_of(language))
     lists = lexicon.numerals, lexicon.ordinals, lexicon.calendar
     is_value = written in _ROMAN or any(lower in values for values in lists)
-    return _Word(lower, root, lower not in lexicon.stop, is_value)
+    is_name = lower in lexicon.given_names and written[0].isupper()
+    return _Word(lower, root, lower not in lexicon.stop, is_value, is_name)
 
 
 def _as_word(written: str, language: str) -> _Word:
     """Return a word with its stem; a very long one has none, and is not remembered."""
     if len(written) <= _LONG_WORD:
         return _word(written, language)
-    return _Word(written.lower(), written.lower(), means=True, is_value=False)
+    return _Word(written.lower(), written.lower(), means=True, is_value=False, is_name=False)
 
 
 class _Matches:
@@ -167,7 +169,9 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
             values, count = [value[0]], value[1]
         else:
             (start, end), written = match.span(), match[0]
-            name = capitals and written[0].isupper() and _is_name(text, start, written)
+            name = word.is_name or (
+                capitals and written[0].isupper() and _is_name(text, start, written)
+            )
             token = Token(word.key, written, start, end, "word", word.lower, word.means, name)
             values, count = [token], 1
             if match.lastgroup == "unspaced":
@@ -229,7 +233,7 @@ def _identifier(read: _Matches, at: int, written: str) -> Token:
     """Return a value that is no amount: a time of day, a date, a version or an identifier."""
     key = written.lower().replace("\u2013", "-")
     clock = _CLOCK.match(key)
-    if clock and clock[2] and ":" in key:
+    if clock and clock[2] and not key.isdecimal():
         return _time(read, at, 1, int(clock[1]), clock[2])
     if key[0] == "v" and key[1:2].isdigit() and "." in key:
         key = key[1:]
@@ -253,9 +257,10 @@ def _measured(
     following = suffix or read.follows(at + count)
     sign = (match["sign"] or match["money"] or "").strip()
     unit = ""
-    if following in ("am", "pm") and amount <= 12:
+    if following in ("am", "pm") and amount < 13:
         hour = int(amount) % 12 + (12 if following == "pm" else 0)
-        token = read.token(at, count + (not suffix), f"{hour}:00 time", "number", f"{amount:.10g}")
+        key = f"{hour}:{amount % 1 * 100:02.0f} time"
+        token = read.token(at, count + (not suffix), key, "number", f"{amount:.10g}")
         return token._replace(has_unit=True), count + (not suffix)
     if sign and sign != "\u00b0":
         unit = _MONEY.get(sign, sign)
