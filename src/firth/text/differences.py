@@ -435,7 +435,7 @@ class _Comparison:
         return flips
 
     def _opposites(self) -> Iterator[tuple[Token, Token]]:
-        """Yield opposites in the same place: of the list, or one that negates the other by its form.
+        """Yield opposites in the same place: of the list, or one negates the other by its form.
 
         Words without meaning of their own, such as *in* and *out*, stand there alone.
         """

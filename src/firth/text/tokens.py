@@ -16,7 +16,9 @@ from firth.text.words import UNSPACED, combining_marks, stemmer_of, stems, words
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([^\W\d_]*)$")
 _RANGE = re.compile(r"(\d{1,4})[-\u2013/](\d{1,4})$")
 _CLOCK = re.compile(r"(\d{1,2})[:h]?(\d\d)?$")
-_ORDINAL_SIGNS = frozenset({"st", "nd", "rd", "th", "e", "er", "re", "\u00e8me", "\u00ba", "\u00aa"})
+_ORDINAL_SIGNS = frozenset(
+    {"st", "nd", "rd", "th", "e", "er", "re", "\u00e8me", "\u00ba", "\u00aa"}
+)
 _SUFFIXES = {"k": 1e3, "m": 1e6, "mn": 1e6, "mln": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
 _ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4", "V": "5", "VI": "6", "VII": "7", "VIII": "8",
           "IX": "9", "X": "10", "XI": "11", "XII": "12"}  # fmt: skip
