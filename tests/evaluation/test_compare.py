@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from firth.evaluation.compare import (
     FEWEST_DOCUMENTS,
@@ -190,57 +188,6 @@ def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "accepted", "reason"),
-    [
-        ({TITLE: 0.1}, True, "more accurate on title (+10.0"),
-        ({TITLE: 0.1, NEXT: 0.1}, True, "more accurate on title (+10.0"),
-        ({NEXT: 0.1}, False, "on next-sentence (+10.0 [10.0, 10.0]) only, and training optimises"),
-        ({TITLE: 0.2, SPAN: -0.1}, False, "less accurate on same-document (-10.0"),
-        ({TITLE: 0.2, NEXT: -0.1}, False, "less accurate on next-sentence"),
-        ({}, False, "no significant gain"),
-    ],
-)
-def test_decisions(changes: dict[str, float], accepted: bool, reason: str) -> None:
-    """A gain that training does not optimise accepts; any loss rejects."""
-    asked = questions()
-    decision = decide(answers(asked, {}), answers(asked, changes))
-    assert decision.accepted is accepted
-    assert decision.reason.startswith("accepted: " if accepted else "rejected: ")
-    assert reason in decision.reason
-    assert set(decision.differences) == set(KINDS)
-
-
-@given(
-    changes=st.dictionaries(st.sampled_from(KINDS), st.floats(-0.4, 0.4)),
-    documents=st.integers(2, 30), count=st.integers(50, 150), seed=st.integers(0, 99),
-)  # fmt: skip
-@settings(max_examples=40)
-def test_what_lost_is_never_accepted(
-    changes: dict[str, float], documents: int, count: int, seed: int
-) -> None:
-    """What is accepted lost on no type, gained on one that training does not optimise, and was
-    asked 100 questions about 10 documents."""
-    asked = questions(count, documents)
-    decision = decide(answers(asked, {}), answers(asked, changes, seed=seed))
-    if decision.accepted:
-        assert all(difference.sign >= 0 for difference in decision.differences.values())
-        assert decision.differences[TITLE].sign > 0
-        assert count >= FEWEST_QUESTIONS
-        assert len({question.document for question in asked}) >= FEWEST_DOCUMENTS
-        assert (decision.gain.value or 0) > 0
-
-
-def test_little_text_decides_nothing() -> None:
-    """A change that nobody asked for is rejected then, one that was asked for accepted."""
-    for count, documents in ((120, 9), (99, 15)):
-        asked = questions(count, documents)
-        pair = answers(asked, {}), answers(asked, {SPAN: 0.3})
-        assert not decide(*pair).accepted
-        assert "too little held-out text" in decide(*pair).reason
-        assert decide(*pair, must_gain=False).accepted
-
-
-@pytest.mark.parametrize(
     ("changes", "accepted"),
     [
         ({SPAN: 0.1, TITLE: -0.05}, True),
@@ -249,20 +196,24 @@ def test_little_text_decides_nothing() -> None:
         ({}, True),
     ],
 )
-def test_what_was_asked_for_needs_no_gain(changes: dict[str, float], accepted: bool) -> None:
-    """It is rejected if the mean fell, or that of the types that ask what belongs together."""
+def test_a_model_that_lost_is_rejected(changes: dict[str, float], accepted: bool) -> None:
+    """On the mean of all types, or of those that ask what belongs together."""
     asked = questions()
-    decision = decide(answers(asked, {}), answers(asked, changes), must_gain=False)
+    decision = decide(answers(asked, {}), answers(asked, changes))
     assert decision.accepted is accepted
     assert ("fell" in decision.reason) is not accepted
 
 
-def test_the_gain_is_the_mean_over_types() -> None:
+def test_the_change_is_the_mean_over_types() -> None:
     """Each type weighs the same, however many questions it has."""
     asked = [q for q in questions(240, 20) if q.type is not NEXT or int(q.text.split()[-1]) < 120]
-    reference = answers(asked, {})
-    candidate = answers(asked, {NEXT: 0.1, SPAN: 0.2, TITLE: 0.3})
-    assert decide(reference, candidate, must_gain=False).gain.value == pytest.approx(20)
-    assert decide(reference, reference).gain.sign == 0
-    untitled = answers([q for q in asked if q.type is not TITLE], {})
-    assert decide(untitled, untitled).gain.value is None
+    gains = {NEXT: 0.1, SPAN: 0.2, TITLE: 0.3}
+    assert "+20.0" in decide(answers(asked, {}), answers(asked, gains)).reason
+
+
+@pytest.mark.parametrize(("count", "documents"), [(120, 9), (99, 15)])
+def test_little_text_rejects_nothing(count: int, documents: int) -> None:
+    asked = questions(count, documents)
+    decision = decide(answers(asked, {}), answers(asked, {SPAN: -0.3}))
+    assert decision.accepted
+    assert "too little held-out text" in decision.reason

@@ -58,15 +58,13 @@ def test_a_static_student_learns_of_an_encoder(run: Run, words: Path, tiny_bert:
 def test_a_student_that_became_worse_is_rejected(
     run: Run, words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    verdict = Decision(
-        accepted=False, reason="rejected: worse", differences={}, gain=Estimate(-1.0, -2.0, -0.5, 9)
-    )
+    verdict = Decision(False, "worse", Estimate(-1.0, -2.0, -0.5, 9))
     build_static_encoder(run)
     monkeypatch.setattr(module, "decide", lambda *_, **__: verdict)
     result = distill(run, str(words))
     assert result.report["step"] > 0
     assert result.report["after"] == result.report["before"]
-    assert "The start was kept. Label-free questions: rejected: worse." in result.report["lines"]
+    assert "The start was kept. Label-free questions: worse." in result.report["lines"]
 
 
 def test_a_stopped_reading_continues_with_the_first_missing_shard(

@@ -5,7 +5,7 @@ ties count one half, so chance is 50 %. Intervals resample documents, because th
 one document depend on each other (Davison and Hinkley 1997, section 3.8). No accuracy is given of
 fewer than 100 questions, and no interval of fewer than 10 documents.
 
-One rule decides about every model that training has changed (`decide`).
+One rule decides whether a model may take the place of another (`decide`).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -276,85 +276,46 @@ def _by_type(questions: Sequence[Question]) -> dict[QuestionType, list[int]]:
 # --- Decision ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Decision:
-    """Whether a changed model may replace the model that it was made of.
-
-    Attributes:
-        differences: Type → its accuracy minus that of the reference, x 100, for types with enough
-            questions and documents.
-        gain: Mean difference over the types that count, each of equal weight.
-    """
+    """Whether a model may take the place of another, and why; `gain` is on the mean of all types."""
 
     accepted: bool
     reason: str
-    differences: Mapping[str, Estimate]
     gain: Estimate
 
 
-def decide(
-    reference: Answers, candidate: Answers, *, must_gain: bool = True, seed: int = 13
-) -> Decision:
-    """Decide whether a changed model may replace the model that it was made of.
+def decide(reference: Answers, candidate: Answers, seed: int = 13) -> Decision:
+    """Decide whether a model may take the place of the reference.
 
-    It is accepted if it lost on no type of question, and gained on one that training does not
-    optimise (`TOGETHER`). A model that learns which sentences are neighbors answers `next-sentence`
-    better, and may have forgotten other things. Only types with 100 questions about 10 documents
-    count.
-
-    A change that a user asked for needs no gain: it is rejected only if it lost on the mean of all
-    types, or on the mean of those that ask which texts belong together.
+    It may, unless it lost on the mean of all types of questions, or on the mean of those that ask
+    which texts belong together (`TOGETHER`). Types with 100 questions about 10 documents count.
     """
-    compared = compare_answers({"reference": reference, "candidate": candidate}, seed=seed)
-    differences = {
-        kind: difference
-        for kind, difference in compared.differences["candidate"].items()
-        if kind != MEAN
-        and difference.value is not None
-        and compared.documents[kind] >= FEWEST_DOCUMENTS
-    }
-    gained = [kind for kind, difference in differences.items() if difference.sign > 0]
-    lost = [kind for kind, difference in differences.items() if difference.sign < 0]
-    counting = [kind for kind in differences if not must_gain or kind not in TOGETHER]
-    old, new = _Table.of(reference), _Table.of(candidate)
-
-    def gain_on(kinds: Sequence[str]) -> Estimate:
-        if not kinds:
-            return Estimate(None, None, None, 0, "no type counts")
-        return new.estimate(difference_of(new.mean(kinds), old.mean(kinds)), kinds, seed)
-
-    gain = gain_on(counting)
-    reasons = [kind for kind in gained if kind in counting]
-
-    def named(kinds: Sequence[str]) -> str:
-        return ", ".join(f"{kind} ({differences[kind].signed})" for kind in kinds)
-
-    if not differences:
-        documents = max(compared.documents.values(), default=0)
+    before, after = _Table.of(reference), _Table.of(candidate)
+    kinds = [
+        kind
+        for kind in QuestionType
+        if before.questions(kind) >= FEWEST_QUESTIONS
+        and before.documents([kind]) >= FEWEST_DOCUMENTS
+    ]
+    if not kinds:
         reason = (
-            f"too little held-out text to decide by ({plural(documents, 'document')} and "
-            f"{plural(max(compared.questions.values(), default=0), 'question')} of a type; "
-            f"{FEWEST_DOCUMENTS} and {FEWEST_QUESTIONS} are needed)"
+            f"too little held-out text to decide by: {FEWEST_QUESTIONS} questions of a type about "
+            f"{FEWEST_DOCUMENTS} documents are needed"
         )
-        accepted = not must_gain
-    elif not must_gain:
-        together = gain_on([kind for kind in TOGETHER if kind in differences])
-        fallen = [
-            f"the mean of {what} fell ({mean.signed})"
-            for what, mean in (("all types", gain), (" and ".join(TOGETHER), together))
-            if mean.sign < 0
-        ]
-        accepted = not fallen
-        reason = " and ".join(fallen) or f"no significant loss ({gain.signed} on the mean)"
-    elif lost:
-        accepted, reason = False, f"less accurate on {named(lost)}"
-    elif reasons:
-        accepted, reason = True, f"more accurate on {named(reasons)}, and less accurate on no type"
-    else:
-        accepted, reason = False, "no significant gain"
-        if gained:
-            reason = f"more accurate on {named(gained)} only, and training optimises it"
-    verb = "accepted" if accepted else "rejected"
-    return Decision(
-        accepted=accepted, reason=f"{verb}: {reason}", differences=differences, gain=gain
-    )
+        return Decision(True, reason, Estimate(None, None, None, 0, reason))
+
+    def change(group: Sequence[str]) -> Estimate:
+        return after.estimate(difference_of(after.mean(group), before.mean(group)), group, seed)
+
+    gain = change(kinds)
+    changes = {"all types": gain}
+    if together := [kind for kind in TOGETHER if kind in kinds]:
+        changes[" and ".join(TOGETHER)] = change(together)
+    falls = [
+        f"the mean of {name} fell ({estimated.signed})"
+        for name, estimated in changes.items()
+        if estimated.sign < 0
+    ]
+    unchanged = f"no significant loss ({gain.signed} on the mean)"
+    return Decision(not falls, " and ".join(falls) or unchanged, gain)

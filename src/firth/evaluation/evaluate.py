@@ -6,28 +6,37 @@ and no text, so that they can be published.
 """
 
 import importlib.metadata
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from firth.corpus.corpus import Corpus
 from firth.evaluation.bootstrap import RESAMPLES, Estimate, Sample, bootstrap_seed, estimate
-from firth.evaluation.leakage import without_copies
 from firth.evaluation.metrics import Metric, metric_sample
 from firth.evaluation.sets import ALL, EvaluationSet, load_set, load_sets
 from firth.run.console import progress, table
 from firth.run.errors import InputError
 from firth.run.results import Result, plain
 from firth.run.run import CONFIG, Run
+from firth.text.near import WordTable
+from firth.text.sentences import split_sentences
 from firth.text.types import Floats, PairScorer, scored_as_set
+from firth.text.words import language_of_texts, normal_form
 
 MEAN = "mean"
 """The name of the unweighted mean over all subsets of a set."""
 SCHEMA = 3
 """Version of the JSON of results; it changes when a key changes its meaning or goes."""
+MIN_WORDS = 6
+"""Shorter texts occur in any large corpus by chance."""
+_BLOCK = 50_000
+"""Sentences that are compared at a time."""
 
 
 @dataclass(frozen=True)
@@ -251,3 +260,59 @@ def evaluate(
         if figure.estimate.reason
     ]
     return replace(results, notes=tuple(notes))
+
+
+# --- Overlap with a corpus ---------------------------------------------------------------------
+
+
+def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> set[str]:
+    """Return the normal forms of texts that have a copy or a near copy among sentences.
+
+    Texts with fewer than `MIN_WORDS` words are not looked for.
+    """
+    forms, unread = [*dict.fromkeys(map(normal_form, texts))], iter(sentences)
+    copies = set[str]()
+    while block := [*islice(unread, _BLOCK)]:
+        table = WordTable([forms, block], MIN_WORDS)
+        copied = {forms[first] for first in table.repeats() if first < len(forms)}
+        pairs = table.near(before=len(forms))
+        for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
+            if right >= len(forms) or forms[right] in copied:
+                copies.add(forms[left])
+            if right < len(forms) and forms[left] in copied:
+                copies.add(forms[right])
+        copies |= copied
+    return copies
+
+
+def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSet]:
+    """Return sets without the rows of which a text, or a sentence of a text, is in a run's corpus.
+
+    The documents that models learn from are read. An `InputError` names a set without any row left.
+    """
+    forms = [_forms(data) for data in sets]
+    all_forms = (form for by_text in forms for forms_of in by_text.values() for form in forms_of)
+    copies = find_copies(all_forms, chain.from_iterable(Corpus.open(run).batches()))
+    cleared = []
+    for data, by_text in zip(sets, forms, strict=True):
+        copied = {text for text, own in by_text.items() if not own.isdisjoint(copies)}
+        rows = [row for row in data.rows if copied.isdisjoint(row.texts)]
+        if not rows:
+            raise InputError(f"{data.id}: no row is left without the texts of {run.path}")
+        n = len(data.rows)
+        remark = f"{n - len(rows):,} of {n:,} rows left out, with texts in {run.path}"
+        cleared.append(data.with_rows(rows, remark))
+    return cleared
+
+
+def _forms(data: EvaluationSet) -> dict[str, set[str]]:
+    """Return each text of a set with the normal forms of it and of its sentences."""
+    texts = dict.fromkeys(text for row in data.rows for text in row.texts)
+    language = language_of_texts(texts)
+    # Splitting is slow, and most texts are one sentence.
+    several = re.compile(r"[.!?\u0589\u061f\u0964\u1362]\s|[\u3002\uff01\uff1f]|\n")
+    return {
+        text: set(map(normal_form, (text, *sentences)))
+        for text in texts
+        for sentences in [split_sentences(text, language) if several.search(text) else ()]
+    }

@@ -5,14 +5,14 @@ pairs that such programs merged, with the addresses of the threads that say so, 
 written in their form, in 20 languages. Pairs that say the same show what a careful function loses.
 """
 
-import csv
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from firth.corpus.files import listed, read_table
 from firth.run.errors import InputError, first_line
 from firth.run.results import Record, Results
 
@@ -103,7 +103,11 @@ def false_merges(
         InputError: A table lacks a column, or the function fails or returns nothing usable.
     """
     merged: dict[str, list[bool]] = {}
-    for row in _rows([TABLE, *map(Path, tables)]):
+    read = {path: read_table(path) for path in (TABLE, *map(Path, tables))}
+    for path, table in read.items():
+        if missing := sorted(_COLUMNS - {*table.header}):
+            raise InputError(f"{path}: the columns {listed(missing)} are missing; expected a TSV")
+    for row in (row for table in read.values() for _, row in table.records):
         differ = row["label"] == "1"
         kind = (row.get("kind") or row.get("source") or "other") if differ else SAME
         is_merged = _merges(same, row["sentence1"], row["sentence2"], cut)
@@ -138,19 +142,6 @@ def imported(name: str) -> Same:
         raise InputError(f"--check {name}: got {function!r:.80}; expected a function of two texts")
     same: Same = function
     return same
-
-
-def _rows(paths: Iterable[Path]) -> Iterator[Mapping[str, str]]:
-    for path in paths:
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-                if missing := _COLUMNS - {*(reader.fieldnames or ())}:
-                    names = ", ".join(sorted(missing))
-                    raise InputError(f"{path}: the columns {names} are missing; expected a TSV")
-                yield from reader
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: {first_line(error)}; expected UTF-8") from error
 
 
 def _merges(same: Same, a: str, b: str, cut: float | None) -> bool:

@@ -72,11 +72,11 @@ def _chosen(run: Run) -> tuple[str, str]:
         except FirthError as error:
             refused += f" {name} cannot be opened: {first_line(error)}."
             continue
-        verb, _, reason = decision.reason.partition(": ")
-        reads = f"{name} reads {language}. On held-out text, against n-grams of stems: {reason}."
+        reads = f"{name} reads {language}. On held-out text, against n-grams of stems: "
+        reads += f"{decision.reason}."
         if decision.accepted:
             return name, f"{reads}{refused} Text alone: --encoder {TEXT_ALONE}"
-        refused += f" {name} is {verb}: {reads}"
+        refused += f" {name} is rejected: {reads}"
     if refused:
         return TEXT_ALONE, f"text alone.{refused}"
     why = f"text alone: no installed encoder is known to read {language}"
@@ -90,7 +90,7 @@ def compared(run: Run, name: str) -> Decision:
     encoder, questions = find_encoder(name).open(), first_questions(open_questions(run), ASKED)
     baseline = answer(open_baseline("ngrams", run), questions)
     answers = answer(CosineScorer(name, encoder.encode), questions)
-    return decide(baseline, answers, must_gain=False, seed=run.settings.seed)
+    return decide(baseline, answers, run.settings.seed)
 
 
 def affordable_encoder(texts: int, language: str) -> str:

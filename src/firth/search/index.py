@@ -67,7 +67,6 @@ _INFO, _DOCUMENTS, _ROTATION = "index.json", "documents.npy", "rotation.safetens
 _VECTORS, _WHOLES, _CODES = "vectors.npy", "wholes.npy", "codes.npy"
 _SAMPLE = 50_000
 _ATTEMPTS = 10
-_QUERIES = 1_024
 _MOST_ROWS = 1 << 32
 Halves = npt.NDArray[np.float16]
 
@@ -88,21 +87,16 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
             "Build several runs, each of a part of the documents"
         )
     pretrained = index_encoder(run)
-    inputs = {"corpus": corpus.digest, **_fingerprint(pretrained)}
-    work = _Encoding.of(run, pretrained)
-    if pretrained is not None and pretrained.passed is not None:
-        executor = Local()  # An object of this process cannot always be sent to another.
     stemmer = stemmer_of(corpus.language)
     stemmer = BEGINNINGS if stemmer == NO_STEMMER else stemmer
-    seed = derive_seed(run.settings.seed, "index", "codes")
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
         writer = _Writer(workspace, corpus, np.arange(len(_entries(corpus)[0])), stemmer)
-        writer.write_vectors(work, executor or Local())
-        writer.write_wholes(work if pretrained else None, executor or Local())
+        writer.write_vectors(run, pretrained, executor)
         vectors = open_mapped(workspace / _VECTORS)
-        chosen = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
-        rotation = Rotation.fit(vectors[chosen].astype(np.float32), seed)
+        sample = np.linspace(0, len(vectors) - 1, min(_SAMPLE, len(vectors))).astype(np.int64)
+        seed = derive_seed(run.settings.seed, "index", "codes")
+        rotation = Rotation.fit(vectors[sample].astype(np.float32), seed)
         write_arrays(workspace / _ROTATION, {"mean": rotation.mean, "matrix": rotation.matrix})
         writer.write_rest(rotation)
         info = {"encoder": _name(run) if pretrained else None, "stemmer": stemmer}
@@ -110,6 +104,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
     reads = [] if pretrained else [STATIC]
+    inputs = {"corpus": corpus.digest, **_fingerprint(pretrained)}
     return run.build(INDEX, fill, reads=reads, settings=["seed", *NAMING], inputs=inputs)
 
 
@@ -124,15 +119,11 @@ def build_added(run: Run, executor: Executor | None = None) -> Outcome | None:
     if not len(new):
         return None
     pretrained = check_index(run)
-    earlier = _earlier(run)
-    info = read_json(base / _INFO)
+    earlier, info = _earlier(run), read_json(base / _INFO)
 
     def fill(_: Run, workspace: Path) -> Mapping[str, Any]:
-        writer = _Writer(workspace, corpus, new, info["stemmer"])
-        runner = Local() if executor is None or (pretrained and pretrained.passed) else executor
-        work = _Encoding.of(run, pretrained)
-        writer.write_vectors(work, runner, earlier)
-        writer.write_wholes(work if pretrained else None, runner, earlier)
+        writer = _Writer(workspace, corpus, new, info["stemmer"], earlier)
+        writer.write_vectors(run, pretrained, executor)
         writer.write_rest(_rotation(base))
         return {"documents": len(new), "sentences": int(writer.sizes.sum())}
 
@@ -211,34 +202,50 @@ class _Encoding:
     encoder: str | PretrainedEncoder
     settings: EncoderSettings
 
-    @classmethod
-    def of(cls, run: Run, pretrained: FoundEncoder | None) -> "_Encoding":
-        """Return the work of the index's encoder."""
-        if pretrained is None:
-            return cls(str(run.path / STATIC.name), _reading(run))
-        return cls(pretrained.passed or pretrained.name, _reading(run))
-
     def open(self) -> Callable[[Sequence[str]], Halves]:
         encoder = open_encoder(self.encoder, self.settings)
         return lambda texts: encoder.encode(texts).astype(np.float16)
 
 
 class _Writer:
-    """Writes the rows of some `_entries`, which are ascending: vectors, codes, postings."""
+    """Writes the rows of some `_entries`, which are ascending: vectors, codes, postings.
 
-    def __init__(self, folder: Path, corpus: Corpus, chosen: Ints, stemmer: str) -> None:
+    Vectors that are among the rows of an `earlier` stage are not computed again.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        corpus: Corpus,
+        numbers: Ints,
+        stemmer: str,
+        earlier: "_Rows | None" = None,
+    ) -> None:
         self._folder, self._corpus, self._stemmer = folder, corpus, stemmer
         self._scratch = folder / SCRATCH
         self._scratch.mkdir(exist_ok=True)
         entries, owners = _entries(corpus)
-        self._chosen, self._entries, self._owners = chosen, entries[chosen], owners[chosen]
+        self._numbers, self._entries, self._owners = numbers, entries[numbers], owners[numbers]
         self.sizes: Ints = self._entries[:, 1]
-        self._sentences = corpus.sentences_of(chosen[chosen < corpus.n_documents])
+        self._first = starts(self.sizes)
+        self._sentences = corpus.sentences_of(numbers[numbers < corpus.n_documents])
+        self._earlier = earlier
+        self._earlier_entries = np.full(len(numbers), -1)
+        if earlier is not None:
+            self._earlier_entries = _numbers(earlier.entries, self._entries)
 
     def write_vectors(
-        self, work: _Encoding, executor: Executor, earlier: "_Rows | None" = None
+        self, run: Run, pretrained: FoundEncoder | None, executor: Executor | None
     ) -> None:
-        """Encode the sentences; vectors that are among `earlier` are not computed again."""
+        """Write the vectors of sentences and of entries, which the encoder of the index gives."""
+        if executor is None or (pretrained and pretrained.passed):
+            executor = Local()  # An object of this process cannot always be sent to another.
+        name = pretrained.passed or pretrained.name if pretrained else str(run.path / STATIC.name)
+        work = _Encoding(name, _reading(run))
+        self._write_sentences(work, executor)
+        self._write_wholes(work if pretrained else None, executor)
+
+    def _write_sentences(self, work: _Encoding, executor: Executor) -> None:
         count = len(self._sentences)
         if not count:
             width = open_encoder(work.encoder, work.settings).dimensions
@@ -249,18 +256,15 @@ class _Writer:
             return executor.map(work, (self._corpus.texts(self._sentences[r]) for r in shards))
 
         source = np.full(count, -1)
-        if earlier is not None:
-            of, sizes = _numbers(earlier.entries, self._entries), earlier.entries[:, 1]
-            first = np.where(of < 0, -1, (np.cumsum(sizes) - sizes)[of])
-            rows = ranges(np.maximum(first, 0), self.sizes)
-            source = np.where(np.repeat(first, self.sizes) < 0, -1, rows)
-        stored = None if earlier is None else earlier.vectors
+        if self._earlier is not None:
+            first = starts(self._earlier.entries[:, 1])[self._earlier_entries]
+            is_new = np.repeat(self._earlier_entries < 0, self.sizes)
+            source = np.where(is_new, -1, ranges(first, self.sizes))
+        stored = None if self._earlier is None else self._earlier.vectors
         with Progress(count, "Index: vectors") as bar:
             self._write(_VECTORS, SHARD, encode, source, stored, bar)
 
-    def write_wholes(
-        self, work: _Encoding | None, executor: Executor, earlier: "_Rows | None" = None
-    ) -> None:
+    def _write_wholes(self, work: _Encoding | None, executor: Executor) -> None:
         """Write the vector of each entry, which is 0 for one without sentences.
 
         `work` reads the first words of an entry; without one its vector is the mean.
@@ -282,12 +286,9 @@ class _Writer:
                     vectors[at] = unit_singles(mixed.astype(np.float32))
                 yield vectors.astype(np.float16)
 
-        source = np.full(len(self.sizes), -1)
-        if earlier is not None:
-            source = _numbers(earlier.entries, self._entries)
-        stored = None if earlier is None else earlier.wholes
+        stored = None if self._earlier is None else self._earlier.wholes
         with Progress(len(self.sizes), "Index: documents") as bar:
-            self._write(_WHOLES, _WHOLE_SHARD, encode, source, stored, bar)
+            self._write(_WHOLES, _WHOLE_SHARD, encode, self._earlier_entries, stored, bar)
 
     def _write(
         self,
@@ -300,7 +301,7 @@ class _Writer:
     ) -> None:
         """Write n rows, shard by shard; continue what an interrupted call has begun.
 
-        `source`, (n,), is the row of each among those that are known, or -1; the others are
+        `source`, (n,), is the row of each among those that are stored, or -1; the others are
         encoded.
         """
         path, done = self._folder / name, self._scratch / f"{name}.json"
@@ -322,11 +323,6 @@ class _Writer:
             cast(np.memmap, written).flush()
             write_json(done, int(rows[-1]) + 1)
             bar.advance(len(rows))
-
-    @cached_property
-    def _first(self) -> Ints:
-        """The row of the first sentence of each entry."""
-        return starts(self.sizes)
 
     def _means(self, rows: Ints) -> Singles:
         """Return the mean vector of the sentences of each of m entries, (m, d)."""
@@ -374,15 +370,14 @@ class _Writer:
         """Yield title and values of the fields of each entry; "" for a copy without others."""
         corpus, titles = self._corpus, self._corpus.document_titles()
 
-        def said(number: int) -> str:
-            is_copy = number >= len(titles)
-            known = corpus.document(number) if is_copy or corpus.fields else None
-            values = known.fields.values() if known else ()
-            title = known.title if known else titles[number]
-            return " ".join([title, *(value for some in values for value in some)])
+        def title(number: int) -> str:
+            if number < len(titles) and not corpus.fields:
+                return titles[number]
+            document = corpus.document(number)
+            return " ".join([document.title, *chain.from_iterable(document.fields.values())])
 
-        for number, owner in zip(self._chosen.tolist(), self._owners.tolist(), strict=True):
-            yield said(number) if number == owner or said(number) != said(owner) else ""
+        for number, owner in zip(self._numbers.tolist(), self._owners.tolist(), strict=True):
+            yield title(number) if number == owner or title(number) != title(owner) else ""
 
 
 # --- Reading -----------------------------------------------------------------------------------
@@ -525,33 +520,22 @@ class Index:
 
     @property
     def is_small(self) -> bool:
-        """Whether all vectors are kept in memory, and compared with every query."""
+        """Whether all vectors are compared with every query."""
         return bool(self._starts[-1] <= EXACT)
-
-    @cached_property
-    def _all(self) -> Singles | None:
-        """All vectors in memory where they are few: converting them takes longer than comparing."""
-        if not self.is_small:
-            return None
-        return np.concatenate([part.vectors for part in self._parts], dtype=np.float32)
 
     def vectors(self, sentences: npt.ArrayLike) -> Singles:
         """Return unit vectors of sentences, float32, (n, d); zero for one that is not indexed."""
         rows = self._row_of[np.asarray(sentences, np.int64)]
-        if (rows >= 0).all():
-            return self._stored(rows).astype(np.float32, copy=False)
-        stored = np.zeros((len(rows), self.dimensions), np.float32)
+        vectors = np.zeros((len(rows), self.dimensions), np.float32)
         indexed = np.flatnonzero(rows >= 0)
-        stored[indexed] = self._stored(rows[indexed])
-        return stored
+        vectors[indexed] = self._stored(rows[indexed])
+        return vectors
 
     def gather(self, documents: Ints) -> Gathered:
         """Return the vectors of documents, each of which has sentences, and of all of these."""
-        numbers = self.corpus.sentences_of(documents)
-        sizes, wholes = np.diff(self.corpus.document_bounds)[documents], self.wholes(documents)
-        if self._all is None:
-            return Gathered(self.vectors(numbers), None, sizes, wholes)
-        return Gathered(self._all, self._row_of[numbers], sizes, wholes)
+        sizes = np.diff(self.corpus.document_bounds)[documents]
+        sentences = self.corpus.sentences_of(documents)
+        return Gathered(self.vectors(sentences), sizes, self.wholes(documents))
 
     def wholes(self, documents: Ints) -> Singles:
         """Return unit vectors of documents, float32, (m, d); zero for one that is not indexed."""
@@ -562,42 +546,28 @@ class Index:
             wholes[at] = part.wholes[entries[at]]
         return wholes
 
-    def nearest(
-        self, vectors: npt.ArrayLike, k: int, *, within: Ints | None = None
-    ) -> tuple[Ints, Singles]:
-        """Return the sentences nearest to each of q queries, (q, k), and their cosines, (q, k).
+    def nearest(self, vector: Singles, k: int, *, within: Ints | None = None) -> Ints:
+        """Return the k sentences nearest to a query, or fewer where there are fewer, nearest first.
 
-        The nearest comes first. There are fewer than k where there are fewer sentences. Of more
-        than `EXACT` vectors, those are compared whose codes are nearest.
+        Of more than `EXACT` vectors, those are compared whose codes are nearest.
 
         Args:
-            vectors: Unit vectors, (q, d).
+            vector: Unit vector, (d,).
             k: At least 1.
             within: Ascending numbers of the only sentences to compare.
         """
-        queries = np.array(vectors, np.float32, ndmin=2)
-        rows = self._rows(within)
-        k = min(k, len(rows))
-        if len(rows) <= EXACT:
-            blocks = range(0, max(1, len(queries)), _QUERIES)
-            pieces = [self._compare(queries[at : at + _QUERIES], rows, k) for at in blocks]
-        else:
-            pieces = [self._select(vector, rows, k) for vector in queries]
-        numbers = np.concatenate([piece[0] for piece in pieces]).reshape(len(queries), k)
-        scores = np.concatenate([piece[1] for piece in pieces]).reshape(len(queries), k)
-        return numbers, scores
+        rows = self._alive
+        if within is not None:
+            rows = self._row_of[within]
+            rows = np.sort(rows[rows >= 0])
+        if len(rows) > EXACT:
+            rows = self._with_near_codes(vector, rows, max(COMPARED, 10 * k))
+        sentences = self._sentence_of[rows]
+        cosines = np.einsum("nd,d->n", self._stored(rows).astype(np.float32), vector)
+        return sentences[np.lexsort((sentences, -cosines))[:k]]
 
-    def _rows(self, within: Ints | None) -> Ints:
-        """Return the ascending rows of some sentences, or of all that the store has."""
-        if within is None:
-            return self._alive
-        rows = self._row_of[within]
-        return np.sort(rows[rows >= 0])
-
-    def _stored(self, rows: Ints) -> npt.NDArray[Any]:
+    def _stored(self, rows: Ints) -> Halves:
         """Return the vectors of rows, (n, d)."""
-        if self._all is not None:
-            return self._all[rows]
         if len(self._parts) == 1:
             return self._parts[0].vectors[rows]
         stored = np.empty((len(rows), self.dimensions), np.float16)
@@ -607,42 +577,20 @@ class Index:
             stored[at] = part.vectors[rows[at] - self._starts[number]]
         return stored
 
-    def _compare(self, queries: Singles, rows: Ints, k: int) -> tuple[Ints, Singles]:
-        """Compare block by block; of equal scores the sentence with the lower number is first."""
-        numbers = np.empty((len(queries), 0), np.int64)
-        scores = np.empty((len(queries), 0), np.float32)
-        for at in range(0, len(rows), SHARD):
-            block = rows[at : at + SHARD]
-            cosines = queries @ self._stored(block).astype(np.float32, copy=False).T
-            numbers_of_block = np.broadcast_to(self._sentence_of[block], cosines.shape)
-            numbers = np.hstack([numbers, numbers_of_block])
-            scores = np.hstack([scores, np.clip(cosines, -1.0, 1.0)])
-            if scores.shape[1] > k:
-                best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-                numbers = np.take_along_axis(numbers, best, 1)
-                scores = np.take_along_axis(scores, best, 1)
-        order = np.lexsort((numbers, -scores))
-        return np.take_along_axis(numbers, order, 1), np.take_along_axis(scores, order, 1)
-
-    def _select(self, vector: Singles, rows: Ints, k: int) -> tuple[Ints, Singles]:
-        """Compare the vectors whose codes are nearest to that of one query."""
+    def _with_near_codes(self, vector: Singles, rows: Ints, most: int) -> Ints:
+        """Return the rows whose codes are nearest to that of a query, about `most` of each part."""
         code = self._rotation.code(vector)
-        most = max(COMPARED, 10 * k)
         selected = []
         for part, (start, end) in zip(self._parts, pairwise(self._starts), strict=True):
-            chosen = rows[slice(*np.searchsorted(rows, [start, end]).tolist())]
-            masked = end - start - len(chosen)
+            searched = rows[slice(*np.searchsorted(rows, [start, end]).tolist())]
+            masked = end - start - len(searched)
             if masked <= most:  # Looking at a few too many is faster than copying all others.
                 near = candidates(part.codes, code, most + masked, self._threads) + start
-                selected.append(near[np.isin(near, chosen)] if masked else near)
+                selected.append(near[np.isin(near, searched)] if masked else near)
             else:
-                near = candidates(part.codes[:, chosen - start], code, most, self._threads)
-                selected.append(chosen[near])
-        best = np.concatenate(selected)
-        scores = np.einsum("nd,d->n", self._stored(best).astype(np.float32), vector)
-        numbers = self._sentence_of[best]
-        order = np.lexsort((numbers, -scores))[:k]
-        return numbers[order], np.clip(scores[order], -1.0, 1.0)
+                near = candidates(part.codes[:, searched - start], code, most, self._threads)
+                selected.append(searched[near])
+        return np.concatenate(selected)
 
 
 def _documents_now(run: Run, digest: str) -> tuple[Corpus, list[_Rows], tuple[int, ...]]:

@@ -499,7 +499,7 @@ class Search:
                 self._owners[_best(of_sentences, depth)], _best(of_documents, depth)
             )
         while mode != "lexical":
-            near = self.index.nearest(self._vector(query), depth, within=within)[0][0]
+            near = self.index.nearest(self._vector(query), depth, within=within)
             owners = np.unique(self._owners[near])
             candidates = np.append(candidates, owners)
             if len(owners) >= pool or len(near) < depth:

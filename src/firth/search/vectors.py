@@ -73,18 +73,16 @@ def _packed(signs: npt.NDArray[np.bool_]) -> Codes:
 
 
 class Gathered:
-    """Vectors of m documents and of their sentences, to be compared with queries.
+    """Vectors of m documents and of their n sentences, to be compared with queries.
 
     Args:
-        vectors: Of n sentences, document after document; or of all rows of an index.
-        rows: The row of each sentence, or -1; None where the vectors are those of the sentences.
+        vectors: Of the sentences, document after document, (n, d).
         sizes: Sentences of each document, (m,), at least 1.
-        wholes: Vectors of the documents, (m, d).
+        wholes: Of the documents, (m, d).
     """
 
-    def __init__(self, vectors: Singles, rows: Ints | None, sizes: Ints, wholes: Singles) -> None:
-        self._vectors, self._rows, self._first = vectors, rows, starts(sizes)
-        self._wholes = wholes
+    def __init__(self, vectors: Singles, sizes: Ints, wholes: Singles) -> None:
+        self._vectors, self._first, self._wholes = vectors, starts(sizes), wholes
 
     def cosines(self, vector: npt.ArrayLike) -> tuple[Singles, Singles, Singles]:
         """Compare one unit vector with all.
@@ -95,15 +93,10 @@ class Gathered:
         """
         query = np.asarray(vector, np.float32)
         # Not products of matrices, which leave waiting threads behind (`Rotation.code`).
-        cosines: Singles = np.einsum("nd,d->n", self._vectors, query)
-        cosines = np.clip(cosines, -1.0, 1.0)
-        if self._rows is not None:
-            cosines = np.where(self._rows < 0, np.float32(0), cosines[self._rows])
-        if not len(self._first):
-            return cosines, cosines, cosines
-        nearest = np.maximum.reduceat(cosines, self._first)
-        of_documents: Singles = np.einsum("md,d->m", self._wholes, query)
-        return cosines, nearest, np.clip(of_documents, -1.0, 1.0)
+        cosines: Singles = np.clip(np.einsum("nd,d->n", self._vectors, query), -1.0, 1.0)
+        of_documents: Singles = np.clip(np.einsum("md,d->m", self._wholes, query), -1.0, 1.0)
+        nearest = np.maximum.reduceat(cosines, self._first) if len(self._first) else of_documents
+        return cosines, nearest, of_documents
 
 
 def candidates(codes: Codes, code: Codes, most: int, threads: Executor) -> Ints:

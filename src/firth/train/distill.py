@@ -80,7 +80,7 @@ def distill(
             if not questions:
                 return ""
             seed = seen.settings.seed
-            decision = decide(before[0], answer(student, questions), must_gain=False, seed=seed)
+            decision = decide(before[0], answer(student, questions), seed)
             if not decision.accepted:
                 restore()
             kept = "The student" if decision.accepted else "The start"
