@@ -278,7 +278,7 @@ def _by_type(questions: Sequence[Question]) -> dict[QuestionType, list[int]]:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a model may take the place of another, and why; `gain` is on the mean of all types."""
+    """Whether a model may take the place of another, why, and its gain on the mean of all types."""
 
     accepted: bool
     reason: str
