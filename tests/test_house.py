@@ -42,7 +42,7 @@ FLOORS = (
 """From top to bottom; a package imports from floors above it, and from itself."""
 HEAVY = {
     "torch", "transformers", "sentence_transformers", "datasets", "accelerate", "sklearn", "pandas",
-    "pyarrow", "ray", "onnxruntime", "matplotlib", "spacy", "gensim",
+    "pyarrow", "ray", "onnxruntime", "spacy", "gensim",
 }  # fmt: skip
 MODULES = {
     ".".join(("firth", *path.relative_to(SOURCE).with_suffix("").parts)): path

@@ -14,7 +14,6 @@ from firth.corpus import pages
 from firth.corpus.document import Document, Problem, Reason
 from firth.corpus.pages import joined, markdown_blocks
 from firth.corpus.read import find_inputs
-from firth.run import limits
 from firth.run.errors import InputError, MissingExtraError
 
 from .conftest import built, packed, read
@@ -249,7 +248,7 @@ def test_without_a_process_no_file_is_blamed(
 ) -> None:
     """Nothing is skipped where nothing can be read: the call ends."""
     (tmp_path / "a.html").write_text(PAGE)
-    new_process.setattr(limits, "_PROGRAM", "raise SystemExit(3)")
+    new_process.setattr(pages, "_PROGRAM", "raise SystemExit(3)")
     with pytest.raises(InputError, match=r"did not start: .* status 3"):
         read(tmp_path / "a.html")
 

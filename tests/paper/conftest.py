@@ -10,10 +10,9 @@ import pytest
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
-from firth.paper.neighbors import Context
 from firth.paper.origin import build_deviations
 from firth.paper.retrieve import build_index
-from firth.paper.tokens import Pairs
+from firth.paper.tokens import Context, Pairs
 from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import train_generator
 from firth.run.run import Run

@@ -21,7 +21,7 @@ from firth.paper.coherence import (
     neighbors,
     save_model,
 )
-from firth.paper.neighbors import contexts_of, positions_of
+from firth.paper.tokens import contexts_of, positions_of
 from firth.paper.train_coherence import train_coherence
 from firth.run.errors import MissingStageError
 from firth.run.run import Run

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from firth.paper.neighbors import Context
 from firth.paper.seq2seq import Seq2Seq
-from firth.paper.tokens import Role
+from firth.paper.tokens import Context, Role
 from firth.paper.train_generator import open_generator
 from firth.run.run import Run
 

@@ -11,11 +11,10 @@ import pytest
 from firth.corpus.build import add_documents
 from firth.corpus.corpus import Corpus
 from firth.paper.fits import EQUAL, TERMS, fit
-from firth.paper.neighbors import Context, contexts_of, positions_of
 from firth.paper.origin import DEVIATIONS, Origin, learned_terms, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
 from firth.paper.settings import PaperSettings
-from firth.paper.tokens import ALL_ROLES, Pairs, Role
+from firth.paper.tokens import ALL_ROLES, Context, Pairs, Role, contexts_of, positions_of
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run

@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from firth.paper.neighbors import Context
-from firth.paper.seq2seq import Job, Seq2Seq
-from firth.paper.tokens import Role, by_budget, joined
+from firth.paper.seq2seq import ContextTransformer, Job, Padded, Seq2Seq, Shape
+from firth.paper.tokens import Context, Role, by_budget, joined
 from firth.paper.train_generator import open_generator
-from firth.paper.transformer import ContextTransformer, Padded, Shape
 from firth.run.run import Run
 
 from .conftest import CONTEXTS, SENTENCES, all_pairs

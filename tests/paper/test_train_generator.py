@@ -9,8 +9,7 @@ import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.paper import train_generator as module
-from firth.paper.neighbors import contexts_of, positions_of
-from firth.paper.tokens import PartReader, Role, Triple, joined
+from firth.paper.tokens import PartReader, Role, Triple, contexts_of, joined, positions_of
 from firth.paper.train_generator import GENERATOR, TokenizedCorpus, open_generator, train_generator
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run

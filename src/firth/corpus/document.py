@@ -32,14 +32,11 @@ class Reason(StrEnum):
     REMOVED = "removed earlier"
     DUPLICATE = "duplicate"
     OWN_OUTPUT = "written by firth"
-    READ_ALREADY = "read already"
     BAD_DATE = "not a date of ISO 8601"
     REPEATED_ID = "repeated id"
 
 
-HARMLESS = frozenset(
-    {Reason.OWN_OUTPUT, Reason.READ_ALREADY, Reason.BAD_DATE, Reason.REPEATED_ID, Reason.DUPLICATE}
-)
+HARMLESS = frozenset({Reason.OWN_OUTPUT, Reason.BAD_DATE, Reason.REPEATED_ID, Reason.DUPLICATE})
 """Reasons that lose no text: they are listed, and are not counted as skipped."""
 
 

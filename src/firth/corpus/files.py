@@ -1,7 +1,7 @@
 """Files of lines and of rows, packed or not: one reader for documents, pairs and labels.
 
-A broken line or row never costs a good one, no line is held beyond a bound, and what a small file
-may unpack to has a bound.
+A broken line or row costs no other one, but for a quote that is not closed. No line is held beyond
+a bound, and what a small file may unpack to has a bound.
 """
 
 import bz2
@@ -12,7 +12,6 @@ import lzma
 import os
 import re
 import sys
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -312,51 +311,29 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"byte {error.object[error.start]:#04x} at position {error.start}: {error.reason}"
 
 
-class _Texts:
-    """The lines of a table as text.
-
-    After a stray quote `csv` would read on through the whole file. So a broken row gives back all
-    but its first line, and no row goes on through lines that were given back: the time would grow
-    with the square of their number.
-    """
-
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines, self._back, self._end = lines, deque[Line](), 0
-        self.row: list[Line] = []
-
-    def __iter__(self) -> "_Texts":
-        return self
-
-    def __next__(self) -> str:
-        line = self._back.popleft() if self._back else next(self._lines)
-        self.row.append(line)
-        goes_on = len(self.row) > 1
-        if goes_on and line.number <= self._end:
-            raise BrokenError(Reason.BROKEN_ROW, f"a quote is not closed by line {self._end}")
-        if line.flaw is not None:
-            raise BrokenError(Reason.BROKEN_ROW if goes_on else line.flaw, line.detail)
-        # A lone carriage return would end a row.
-        return line.content.replace(b"\r", b" ").decode(errors="surrogateescape") + "\n"
-
-    def give_back(self) -> None:
-        """Give back the lines of a row but for the first."""
-        self._end = max(self._end, self.row[-1].number)
-        self._back.extendleft(reversed(self.row[1:]))
-
-
 def _fields(text: str) -> list[str]:
     return text[:-1].split("\t")
 
 
 def _cells(source: Source, lines: Iterator[Line], limit: int, select: Select) -> Iterator[Row]:
-    texts, header = _Texts(lines), list[str]()
+    """Yield the rows of a table; a quote that is not closed costs the rows up to the next one."""
+    numbers, header = list[int](), list[str]()
+
+    def text_of(line: Line) -> str:
+        numbers.append(line.number)
+        if line.flaw is not None:
+            raise BrokenError(line.flaw, line.detail)
+        # A lone carriage return would end a row.
+        return line.content.replace(b"\r", b" ").decode(errors="surrogateescape") + "\n"
+
+    texts = map(text_of, lines)
     if source.format == "csv":
         csv.field_size_limit(max(csv.field_size_limit(), limit))
         rows: Iterator[list[str]] = csv.reader(texts, strict=True)
     else:
         rows = map(_fields, texts)
     while True:
-        texts.row.clear()
+        numbers.clear()
         try:
             row = next(rows, None)
             if row is None:
@@ -373,14 +350,16 @@ def _cells(source: Source, lines: Iterator[Line], limit: int, select: Select) ->
             if any(not cell.isascii() and _NOT_UTF8.search(cell) for cell in row):
                 raise BrokenError(Reason.INVALID_UTF8, "bytes that are not UTF-8")
         except (csv.Error, BrokenError) as error:
-            reason, detail = (Reason.BROKEN_ROW, str(error)) if isinstance(error, csv.Error) else (
-                error.args)  # fmt: skip
-            texts.give_back()
-            yield texts.row[0].number, Problem(source.name, texts.row[0].number, reason, detail)
+            reason, detail = (
+                (Reason.BROKEN_ROW, str(error)) if isinstance(error, csv.Error) else error.args
+            )
+            if len(numbers) > 1:
+                detail += f"; lines {numbers[0]:,} to {numbers[-1]:,} are one row"
+            yield numbers[0], Problem(source.name, numbers[0], reason, detail)
             if not header or reason is Reason.MISSING_FIELD:
                 return
         else:
-            yield texts.row[0].number, dict(zip(header, row, strict=True))
+            yield numbers[0], dict(zip(header, row, strict=True))
 
 
 def _parquet(source: Source, select: Select) -> Iterator[Row]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from firth.corpus.document import Document, Item, Problem, Reason, checked, clean
 from firth.run.errors import InputError, first_line
-from firth.run.limits import command_of, limit
+from firth.run.limits import limit
 from firth.text.words import has_word
 
 MEMORY = 2 << 30
@@ -45,6 +45,14 @@ _HYPHENATED = re.compile(r"[\ufffe\x02]\s*|(?<=[^\W\d_])[-\u2010\u00ad]\s*\n(?=[
 """A word divided at a line end; pdfium marks such places with U+FFFE or U+0002."""
 _free: "subprocess.Popen[str] | None" = None
 """The other process while it has nothing to do; it ends with this process."""
+
+
+_PROGRAM = f"""
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from {__name__} import answer
+answer()
+"""
 
 
 class _CostlyError(Exception):
@@ -142,7 +150,7 @@ def _ask(kind: str, value: str, size: int, longest: int) -> Any:
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):  # There will be no answer, either.
-        process.stdin.write(json.dumps([kind, value, seconds, longest]) + "\n")
+        process.stdin.write(json.dumps([kind, value, seconds, longest, MEMORY]) + "\n")
         process.stdin.flush()
     if (line := process.stdout.readline()).endswith("\n"):
         _free = process
@@ -158,7 +166,7 @@ def _ask(kind: str, value: str, size: int, longest: int) -> Any:
 
 def _start() -> "subprocess.Popen[str]":
     process = subprocess.Popen(
-        command_of(__name__, answer.__name__, MEMORY),
+        [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -177,14 +185,14 @@ def _start() -> "subprocess.Popen[str]":
 # --- In the other process ----------------------------------------------------------------------
 
 
-def answer(memory: str) -> None:
+def answer() -> None:
     """Answer what is asked on standard input, line by line; this is the other process."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", buffering=1)
     os.dup2(2, 1)  # What a library prints is no answer.
     answers.write("ready\n")
     for line in sys.stdin:
-        kind, value, seconds, longest = json.loads(line)
-        limit(int(memory), seconds)
+        kind, value, seconds, longest, memory = json.loads(line)
+        limit(memory, seconds)
         made = _html_text(value) if kind == "html" else _pdf_texts(value, longest)
         answers.write(json.dumps(made) + "\n")
 

@@ -5,7 +5,6 @@ import fnmatch
 import glob
 import os
 import shlex
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
@@ -220,12 +219,12 @@ class _Walk:
     def files(self, root: Path, pattern: Sequence[str] = ()) -> tuple[list[Path], int]:
         """Return the files below a folder, sorted, and the number of others.
 
-        Links to folders come last, so that a file is called by its own path where it has one. The
-        path from the folder must match the parts of a pattern, `**` for any number of folders; by
-        default all files of known extensions are wanted.
+        Links are followed, and no folder is read twice. The path from the folder must match the
+        parts of a pattern, `**` for any number of folders; by default all files of known extensions
+        are read.
         """
         paths: list[Path] = []
-        n_others, seen, ahead = 0, {os.path.realpath(root)}, deque([root])
+        n_others, visited = 0, {os.path.realpath(root)}
 
         def unreadable(error: OSError) -> None:
             self._leave_out(error.filename, root, Reason.UNREADABLE, str(error.strerror))
@@ -233,34 +232,28 @@ class _Walk:
         def enters(folder: Path) -> bool:
             if pattern and not _matches(folder.relative_to(root).parts, pattern, partly=True):
                 return False
-            if (real := os.path.realpath(folder)) in seen:
-                detail = f"a link to {_utf8(real)}"
-                self._leave_out(folder, root, Reason.READ_ALREADY, detail)
-            elif self.is_in_run(folder) or _is_output(folder):
+            if (real := os.path.realpath(folder)) in visited:
+                return False
+            if self.is_in_run(folder) or _is_output(folder):
                 self._leave_out(folder, root, Reason.OWN_OUTPUT, "a run, or a stage of one")
-            else:
-                seen.add(real)
-                return True
-            return False
+                return False
+            visited.add(real)
+            return True
 
-        while ahead:
-            for where, inner, names in os.walk(ahead.popleft(), onerror=unreadable):
-                visible = [Path(where, name) for name in sorted(inner) if not name.startswith(".")]
-                ahead += [path for path in visible if path.is_symlink()]
-                inner[:] = [p.name for p in visible if not p.is_symlink() and enters(p)]
-                for path in (Path(where, name) for name in names if not name.startswith(".")):
-                    if pattern:
-                        is_other = not _matches(path.relative_to(root).parts, pattern)
-                    else:  # A link that leads nowhere may have been a folder of any name.
-                        is_other = not format_of(path) and os.path.exists(path)
-                    if is_other:
-                        n_others += 1
-                    elif not path.is_file():
-                        self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
-                    else:
-                        paths.append(path)
-            while ahead and not enters(ahead[0]):
-                ahead.popleft()
+        for where, inner, names in os.walk(root, onerror=unreadable, followlinks=True):
+            folders = [name for name in sorted(inner) if not name.startswith(".")]
+            inner[:] = [name for name in folders if enters(Path(where, name))]
+            for path in (Path(where, name) for name in names if not name.startswith(".")):
+                if pattern:
+                    is_other = not _matches(path.relative_to(root).parts, pattern)
+                else:  # A link that leads nowhere may have been a folder of any name.
+                    is_other = not format_of(path) and os.path.exists(path)
+                if is_other:
+                    n_others += 1
+                elif not path.is_file():
+                    self._leave_out(path, root, Reason.NOT_A_FILE, _what(path))
+                else:
+                    paths.append(path)
         return sorted(paths, key=lambda file: file.parts), n_others
 
     def _leave_out(self, path: str | Path, root: Path, reason: Reason, detail: str) -> None:

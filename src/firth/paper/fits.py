@@ -8,10 +8,9 @@ import numpy as np
 
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import Coherence
-from firth.paper.neighbors import contexts_of
 from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import Measure, Weights
-from firth.paper.tokens import Role
+from firth.paper.tokens import Role, contexts_of
 from firth.run.errors import InputError
 from firth.text.types import Floats, Ints, Singles
 

@@ -19,10 +19,10 @@ from firth.paper.fits import (
     contributions,
     resolved,
 )
-from firth.paper.neighbors import contexts_of, positions_of
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import PaperSettings, Weights
+from firth.paper.tokens import contexts_of, positions_of
 from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import GENERATOR, open_generator, train_generator
 from firth.run.console import Progress

@@ -27,9 +27,8 @@ from firth.paper.coherence import (
     seeded,
     token_rows,
 )
-from firth.paper.neighbors import positions_of
 from firth.paper.settings import PaperSettings
-from firth.paper.tokens import TokenTable
+from firth.paper.tokens import TokenTable, positions_of
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
 from firth.run.files import create_mapped, write_json

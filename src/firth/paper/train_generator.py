@@ -17,12 +17,19 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.transformer import device
 from firth.evaluation.bootstrap import Estimate
 from firth.paper.coherence import neighbors
-from firth.paper.neighbors import contexts_of, positions_of
-from firth.paper.seq2seq import Job, Seq2Seq, predict
+from firth.paper.seq2seq import ContextTransformer, Job, Seq2Seq, Shape, predict
 from firth.paper.settings import PaperSettings
-from firth.paper.tokens import PartReader, Role, TokenTable, Triple, by_budget, part
+from firth.paper.tokens import (
+    PartReader,
+    Role,
+    TokenTable,
+    Triple,
+    by_budget,
+    contexts_of,
+    part,
+    positions_of,
+)
 from firth.paper.train_coherence import corpus_inputs
-from firth.paper.transformer import ContextTransformer, Shape
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_atomically, write_json
 from firth.run.run import Run

@@ -5,17 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import (
-    AsJson,
-    Changes,
-    Force,
-    Out,
-    OutFile,
-    Quiet,
-    RunFolder,
-    run_folder,
-    show,
-)
+from firth.cli.options import AsJson, Changes, Force, Out, Quiet, RunFolder, run_folder, show
 from firth.run.console import say, table
 
 app = typer.Typer(help="Repeat tables of the papers (extra reproduce).", no_args_is_help=True)
@@ -70,24 +60,6 @@ def measure(
     if out is not None:
         write_file(out, json.dumps(result.as_dict(), ensure_ascii=False, indent=1) + "\n", force)
     show(result.as_dict(), as_json, result.text())
-
-
-@app.command("figure")
-def draw_figure(
-    name: Annotated[str, typer.Argument(help="str-figure1 or str-figure2.")],
-    out: OutFile,
-    pairs: Annotated[str, typer.Option(help="Set or file of rated pairs.")] = "str-2021",
-    data_dir: DataDir = None,
-    force: Force = False,
-    quiet: Quiet = False,
-) -> None:
-    """Draw a figure of STR-2021 as SVG: scores by subset, or scores over word overlap."""
-    from firth.reproduce.figures import draw
-    from firth.run.outputs import claim_output, write_file
-
-    claim_output(out, force)
-    write_file(out, draw(name, pairs, data_dir), force)
-    say(str(out))
 
 
 @app.command("sets")

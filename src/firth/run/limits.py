@@ -1,28 +1,17 @@
-"""Other processes of this Python, and limits of what they may use.
-
-A small file can ask a library for any memory or time, and a fault in such a library ends its
-process. So what strangers wrote is opened in a process that can be lost.
-"""
+"""Limits of what a process may use: a small file can ask a library for any memory or time."""
 
 import math
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-_PROGRAM = """
-import sys
-sys.path[:] = {path!r}
-from {module} import {function}
-{function}(*sys.argv[1:])
-"""
-
-
-def command_of(module: str, function: str, *arguments: object) -> list[str]:
-    """Return the command line of a process that calls a function with arguments as strings."""
-    program = _PROGRAM.format(path=sys.path, module=module, function=function)
-    return [sys.executable, "-c", program, *map(str, arguments)]
+try:
+    resource: Any = import_module("resource")
+except ImportError:  # Windows has none.
+    resource = None
 
 
 def limit(memory: int, seconds: int | None = None) -> None:
@@ -32,12 +21,11 @@ def limit(memory: int, seconds: int | None = None) -> None:
         memory: Bytes of data, mapped ones included, where the system counts them (Linux).
         seconds: Processor time; after it the system ends the process (SIGXCPU). By default any.
     """
-    try:
-        import resource
-    except ImportError:  # Windows has none.
+    if resource is None:
         return
-    limits = {resource.RLIMIT_CORE: 0}
+    limits = {}
     if seconds is not None:
+        limits[resource.RLIMIT_CORE] = 0
         limits[resource.RLIMIT_CPU] = math.ceil(time.process_time()) + seconds
     with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text().split()[5])
@@ -53,17 +41,12 @@ def bounded(memory: int) -> Iterator[None]:
 
     A library that asks for more gets none, and its error is that of the model that it opens.
     """
-    try:
-        import resource
-
-        pages = int(Path("/proc/self/statm").read_text().split()[5])
-        before = resource.getrlimit(resource.RLIMIT_DATA)
-        most = pages * resource.getpagesize() + memory
-        limits = [most, *(limit for limit in before if limit != resource.RLIM_INFINITY)]
-        resource.setrlimit(resource.RLIMIT_DATA, (min(limits), before[1]))
-    except (ImportError, OSError, ValueError):
+    if resource is None:
         yield
         return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    if before[0] == resource.RLIM_INFINITY:  # A worker of the service has its own limit.
+        limit(memory)
     try:
         yield
     finally:
