@@ -30,7 +30,7 @@ _BANNED = re.compile(
     r"was tried|were tried)\b",
     re.IGNORECASE,
 )
-_LONGEST_SENTENCE, _LONGEST_PAGE, _README = 30, 2_000, 700
+_LONGEST_SENTENCE, _LONGEST_PAGE, _README = 30, 2_000, 600
 _OUTSIDE = re.compile(
     r"""<(?:script|img|iframe|source|link)\b[^>]*?(?:src|href)=["']?(?:https?:)?//[^>]*>"""
     r"""|@import\s*["'(]|url\(["']?(?:https?:)?//[^)]*\)"""

