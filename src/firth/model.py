@@ -234,18 +234,15 @@ class Model:
         with self._said():
             if unit == "passage":
                 return self.ask(
-                    lambda opened: find_reuse(
-                        opened.run, threshold=threshold, where=where, index=opened.search.index
-                    )
+                    lambda opened: find_reuse(opened.search.index, threshold=threshold, where=where)
                 )
             return self.ask(
                 lambda opened: duplicates(
-                    opened.run,
+                    opened.search.index,
                     unit=unit,
                     threshold=threshold,
                     false_share=share,
                     where=where,
-                    index=opened.search.index,
                 )
             )
 
@@ -260,9 +257,7 @@ class Model:
 
         with self._said():
             return self.ask(
-                lambda opened: compare_documents(
-                    opened.run, a, b, threshold=threshold, index=opened.search.index
-                )
+                lambda opened: compare_documents(opened.search.index, a, b, threshold=threshold)
             )
 
     def add(self, documents: Inputs) -> CorpusSummary:

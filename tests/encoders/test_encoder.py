@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.encoders import kept
+from firth.encoders import encoder as module
 from firth.encoders.encoder import (
     SAMPLES,
     AdaptedEncoder,
@@ -34,7 +34,7 @@ class Letters(PretrainedEncoder):
 
 
 def test_no_text_is_encoded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a call or in two; another encoder has its own. A full store begins again."""
+    """In a call or in two; another encoder has its own. A full memory begins again."""
     encoder, other = Letters(), Letters()
     texts = ["aabc", "xyz", "aabc", "c"]
     expected = [[2, 1, 1], [0, 0, 0], [2, 1, 1], [0, 0, 1]]
@@ -43,17 +43,13 @@ def test_no_text_is_encoded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert encoder.vectors([]).shape == (0, 3)
     assert encoder.encoded == ["aabc", "xyz", "c"]
     assert other.encode(["c"]).tolist() == [[0, 0, 1]]
-    with monkeypatch.context() as forked:
-        forked.setattr("firth.encoders.encoder.os.getpid", lambda: -1)
-        other.encode(["c"])
-    assert other.encoded == ["c", "c"], "a process that was forked has a store of its own"
-    monkeypatch.setattr(kept, "_BYTES", 64 << 10)
+    monkeypatch.setattr(module, "_MEMORY", 12 * 1_000)
     small = Letters()
-    many = [f"{n} {'a' * (n % 5)}" for n in range(9_000)]
+    many = [f"{n} {'a' * (n % 5)}" for n in range(3_000)]
     for start in range(0, len(many), 900):
         small.vectors(many[start : start + 900])
     assert small.vectors(many).tolist() == [[n % 5, 0, 0] for n in range(len(many))]
-    assert len(small.encoded) > len(many), "premise: the store was full"
+    assert len(small.encoded) > len(many), "premise: the memory was full"
 
 
 @given(st.lists(st.integers(0, 40), max_size=40), st.integers(1, 100), st.integers(1, 9))

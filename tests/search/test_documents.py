@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +12,25 @@ from tests.search.conftest import Records, documents
 from firth.corpus.document import Document
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.search import documents as module
 from firth.search.calibrate import build_calibration
 from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration, MatchNull
-from firth.search.documents import Comparison, Given, compare_documents, find_reuse
+from firth.search.documents import Comparison, Given, Reuse
+from firth.search.index import Index
 from firth.text.near import Kind
 from firth.text.sentences import split_sentences
 
 Make = Callable[..., Run]
+
+
+def find_reuse(run: Run, **options: Any) -> Reuse:
+    return module.find_reuse(Index.open(run), **options)
+
+
+def compare_documents(run: Run, a: Given, b: Given, threshold: float | None = None) -> Comparison:
+    return module.compare_documents(Index.open(run), a, b, threshold=threshold)
+
+
 A = [
     "The ship reached the harbor of the island.",
     "It rained.",
@@ -116,7 +129,7 @@ def test_one_document_shares_text_with_none(make: Make) -> None:
     assert UNKNOWN in result.notes[0]
 
 
-def test_pairs_that_share_text_are_found(make: Make) -> None:
+def test_pairs_that_share_text_are_found(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hidden passage brings two documents together; the figures are those of a comparison."""
     records = documents(range(2))
     sea, farm, court = (record["text"].split(". ") for record in records[:3])
@@ -146,5 +159,6 @@ def test_pairs_that_share_text_are_found(make: Make) -> None:
     some = find_reuse(run, threshold=0.9, where="section = 'farm' or id = 'mix'")
     assert some.documents == 3
     assert all({pair.a, pair.b} <= {"farm-0", "farm-1", "mix"} for pair in some)
-    few = find_reuse(run, threshold=0.5, candidates=1)
-    assert 0 < len(few) < len(find_reuse(run, threshold=0.5))
+    many = find_reuse(run, threshold=0.5)
+    monkeypatch.setattr(module, "CANDIDATES", 1)
+    assert 0 < len(find_reuse(run, threshold=0.5)) < len(many)

@@ -1,9 +1,9 @@
 """`firth.search.duplicates`: every member matches its representative, with evidence."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +13,21 @@ from tests.search.conftest import TOPICS, Records, document, documents
 
 from firth.run.errors import InputError
 from firth.run.run import Run
+from firth.search import duplicates as module
 from firth.search.calibration import UNMEASURED, Calibration, MatchNull
-from firth.search.duplicates import duplicates, group_pairs, write_cleaned
+from firth.search.duplicates import Duplicates, group_pairs, write_cleaned
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.text.near import Kind, Pairs, are_near
 
 Make = Callable[..., Run]
+
+
+def duplicates(run: Run, **options: Any) -> Duplicates:
+    """Find the duplicates of a run."""
+    return module.duplicates(Index.open(run), **options)
+
+
 PAIRS = st.dictionaries(
     st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]),
     st.floats(0.5, 1.0, width=32),
@@ -170,20 +178,6 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert any("Nothing is known" in line for line in duplicates(run).notes)
 
 
-def test_where_hardly_a_sentence_is_similar_a_looser_share_is_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command that the note names lists as many sentences."""
-    null = MatchNull(tuple(np.linspace(-0.9, 0.0, 200).tolist()), 0.05, 120, 120)
-    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
-    strict = duplicates(run, false_share=0.001)
-    found = re.search(r"--false-share (\S+) lists (\d+) sentences, from", " ".join(strict.notes))
-    assert found is not None
-    loose = duplicates(run, false_share=float(found[1]))
-    assert f"Of {found[2]} sentences" in " ".join(loose.notes)
-    assert "--false-share" not in " ".join(loose.notes)
-
-
 def test_nothing_is_known_of_sentences_of_one_document(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,7 +197,7 @@ def test_nothing_is_known_of_sentences_of_one_document(
     assert "another document" in counts[0]
     assert counts[0] == counts[1]
     for options, is_listed in (({"threshold": 0.7}, True), ({"false_share": 0.9}, False)):
-        groups = [*(found := duplicates(run, **options)), *found.related]  # type: ignore[arg-type]
+        groups = [*(found := duplicates(run, **options)), *found.related]
         alike = [m for group in groups for m in group.members
                  if not m.near and m.document == group.representative.document]  # fmt: skip
         assert bool(alike) == is_listed
@@ -317,4 +311,4 @@ def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
 def test_arguments_are_checked(run: Run, options: dict[str, object], message: str) -> None:
     """The message says what was expected."""
     with pytest.raises(InputError, match=message):
-        duplicates(run, **options)  # type: ignore[arg-type]
+        duplicates(run, **options)

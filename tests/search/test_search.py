@@ -138,7 +138,7 @@ def test_vectors_that_know_nothing_cost_nothing(
     records = [{**one, "title": " ".join(one["text"].split()[1:6:2])} for one in documents()]
     run = with_encoder(make(records), Random())
     build_index(run)
-    assert Search.open(run).dense_weight == module.NAMED_WEIGHT, "without a calibration"
+    assert Search.open(run).dense_weight == module.PRETRAINED_WEIGHT, "without a calibration"
     build_calibration(run)
     search = Search.open(run)
     assert search.calibration is not None
@@ -278,7 +278,7 @@ def test_a_pretrained_encoder_shows_hits_for_words_that_no_document_has(
     is_named: bool, calibrated: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may know them: the hits are shown, and said to be unlikely to answer."""
-    monkeypatch.setattr(calibrated, "_is_named", is_named)
+    monkeypatch.setattr(calibrated, "_is_pretrained", is_named)
     monkeypatch.setattr(calibrated.index.bm25, "frequency", lambda _: 0)
     monkeypatch.setattr(Answers, "verdict", lambda *_: UNLIKELY)
     hits = calibrated.search("anchor")

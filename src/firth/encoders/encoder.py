@@ -1,16 +1,14 @@
 """What every encoder does: texts in, unit vectors out, and for some a vector of each word too."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from firth.encoders.kept import KeptVectors, key_of
 from firth.run.console import Progress
 from firth.run.errors import FirthError, InputError, first_line
 from firth.run.files import fingerprint_value
@@ -46,6 +44,8 @@ _HIGHEST_FLOOR = 0.95
 """An encoder for which all words are alike has no cosines above its floor."""
 _CHUNK = 1_024
 """Texts between two steps of the progress bar."""
+_MEMORY = 64 << 20
+"""Bytes of vectors that a process keeps of an encoder; then it begins again."""
 
 
 class Encoder(Protocol):
@@ -94,20 +94,23 @@ class PretrainedEncoder(ABC):
         """Return `raw(texts)`, in which no text is encoded twice by this process."""
         if self.fast or not texts:
             return self.raw(texts)
-        store = _kept(self)
-        keys = {text: key_of("", text) for text in texts}
-        vectors = store.read(keys)
-        new = [text for text in keys if text not in vectors]
-        rows = self.raw(new) if new else np.zeros((0, self.dimensions), np.float32)
-        store.write({keys[text]: row for text, row in zip(new, rows, strict=True)})
-        vectors |= zip(new, rows, strict=True)
+        stored = _VECTORS.get(self, {})
+        vectors = {text: stored[text] for text in texts if text in stored}
+        if new := [text for text in dict.fromkeys(texts) if text not in vectors]:
+            rows = self.raw(new)
+            self.keep(new, rows)
+            vectors |= zip(new, rows, strict=True)
         return np.array([vectors[text] for text in texts], np.float32)
 
     def keep(self, texts: Sequence[str], vectors: Singles) -> None:
         """Keep vectors that another reading of texts gave, (n, d)."""
-        if not self.fast:
-            rows = zip(texts, vectors, strict=True)
-            _kept(self).write({key_of("", text): row for text, row in rows})
+        if self.fast:
+            return
+        most = _MEMORY // (4 * self.dimensions)
+        stored = _VECTORS.setdefault(self, {})
+        if len(stored) + len(texts) > most:
+            stored.clear()
+        stored.update(islice(zip(texts, vectors, strict=True), most))
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions); raise `InputError` for NaN."""
@@ -120,16 +123,7 @@ class PretrainedEncoder(ABC):
         return vectors
 
 
-_KEPT: "WeakKeyDictionary[PretrainedEncoder, tuple[int, KeptVectors]]" = WeakKeyDictionary()
-
-
-def _kept(encoder: PretrainedEncoder) -> KeptVectors:
-    """Return the vectors of texts that this process has encoded with an encoder."""
-    process, store = _KEPT.get(encoder, (0, None))
-    if store is None or process != os.getpid():  # Two processes cannot share a temporary file.
-        store = KeptVectors()
-        _KEPT[encoder] = os.getpid(), store
-    return store
+_VECTORS: "WeakKeyDictionary[PretrainedEncoder, dict[str, Singles]]" = WeakKeyDictionary()
 
 
 class AdaptedEncoder(PretrainedEncoder):
@@ -145,9 +139,9 @@ class AdaptedEncoder(PretrainedEncoder):
             raise InputError(
                 f"an encoder is a name, or an object with encode(texts); got {encoder!r:.80}"
             )
-        names = [name, *(getattr(encoder, known, None) for known in ("name", "model_name"))]
-        found = [known for known in names if isinstance(known, str) and known]
-        self.name, self._encode = (*found, type(encoder).__name__)[0], encode
+        titles = [getattr(encoder, field, None) for field in ("name", "model_name")]
+        names = [text for text in (name, *titles) if isinstance(text, str) and text]
+        self.name, self._encode = (*names, type(encoder).__name__)[0], encode
         if isinstance(encoder, PretrainedEncoder):
             self._encode, self.read_tokens, self.fast = encoder.raw, encoder.read_tokens, True
         self.word_states = getattr(encoder, "word_states", None)
@@ -239,8 +233,8 @@ def by_length(sizes: Sequence[int], most: int, texts: int) -> Iterator[list[int]
         size = 1
         while size < min(texts, len(order)) and (size + 1) * sizes[order[size]] <= most:
             size += 1
-        some, order = order[:size], order[size:]
-        yield some
+        yield order[:size]
+        order = order[size:]
 
 
 class WordDirections:

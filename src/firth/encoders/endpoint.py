@@ -7,12 +7,14 @@ that no text is sent twice, though a process was killed.
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
+from hashlib import blake2b
 from http.client import HTTPException
-from time import sleep, time
+from threading import Lock
+from time import sleep
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit, urlunsplit
@@ -21,7 +23,6 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 import numpy as np
 
 from firth.encoders.encoder import PretrainedEncoder
-from firth.encoders.kept import KeptVectors, key_of
 from firth.encoders.kinds import EncoderKind
 from firth.run.console import Progress, note
 from firth.run.errors import InputError
@@ -41,6 +42,9 @@ _NO_VECTORS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, R
 """What is raised where an answer is not as expected: also for numbers that are too large, and for
 lists in lists without end."""
 _EXAMPLE = "http://localhost:11434/v1#nomic-embed-text"
+_PATIENCE = 120.0
+"""Seconds to wait for the lock of the cache."""
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 
 
 class EndpointEncoder(PretrainedEncoder):
@@ -49,28 +53,27 @@ class EndpointEncoder(PretrainedEncoder):
     fast = True  # Its vectors are kept where they outlive the process.
 
     def __init__(self, name: str) -> None:
-        self._id, (self._address, self.name) = name, _parts(name)
-        self._cache, self._has_answered = KeptVectors(cache_folder() / "endpoints.db"), False
-        self.dimensions = 0
+        (self._address, self.name), self._has_answered = _parts(name), False
+        self._cache, self.dimensions = _Cache(name), 0
         self.dimensions = self.raw(["a"]).shape[1]
 
     def raw(self, texts: Sequence[str]) -> Singles:
         """Return vectors of n texts as the model gives them, (n, dimensions)."""
-        keys = {text: key_of(self._id, text) for text in texts if text.strip()}
-        known = self._cache.read(keys)
-        with Progress(len(keys), f"Encoding with {self.name}") as bar:
-            bar.advance(len(known))
-            for asked, rows in self._asked([text for text in keys if text not in known]):
-                answered = dict(zip(asked, rows, strict=True))
-                self._cache.write({keys[text]: row for text, row in answered.items()})
-                known |= answered
-                bar.advance(len(asked))
-        width = self.dimensions or next((len(row) for row in known.values()), 0)
+        distinct = dict.fromkeys(text for text in texts if text.strip())
+        vectors = self._cache.read(distinct)
+        with Progress(len(distinct), f"Encoding with {self.name}") as bar:
+            bar.advance(len(vectors))
+            for batch, rows in self._answers([text for text in distinct if text not in vectors]):
+                answers = dict(zip(batch, rows, strict=True))
+                self._cache.write(answers)
+                vectors |= answers
+                bar.advance(len(batch))
+        width = self.dimensions or next((len(row) for row in vectors.values()), 0)
         nothing = np.zeros(width, np.float32)
-        vectors = [known.get(text, nothing) for text in texts]
-        return np.array(vectors, np.float32).reshape(len(texts), width)
+        all_rows = [vectors.get(text, nothing) for text in texts]
+        return np.array(all_rows, np.float32).reshape(len(texts), width)
 
-    def _asked(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[str], Singles]]:
+    def _answers(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[str], Singles]]:
         """Yield texts and the vectors that the model gives them, batch by batch."""
         batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
         with ThreadPoolExecutor(_TOGETHER) as pool:
@@ -87,7 +90,7 @@ class EndpointEncoder(PretrainedEncoder):
             places = [int(row.get("index", place)) for place, row in enumerate(rows)]
             vectors = np.array([row["embedding"] for row in rows], np.float32)
         except _NO_VECTORS as error:
-            raise self._refused(f"its answer holds no vectors: {_said(answer)}") from error
+            raise self._refused(f"its answer holds no vectors: {_message(answer)}") from error
         if sorted(places) != list(range(len(texts))):
             raise self._refused(f"its answer holds {len(rows):,} vectors for {len(texts):,} texts")
         width = vectors.shape[1] if vectors.ndim == 2 else 0
@@ -114,7 +117,7 @@ class EndpointEncoder(PretrainedEncoder):
                 self._has_answered = True
                 return answer
             except HTTPError as error:
-                problem = f"it answered {error.code} ({_said(error.read(_MOST_BYTES))})"
+                problem = f"it answered {error.code} ({_message(error.read(_MOST_BYTES))})"
                 if error.code in (401, 403):
                     problem += f". Put the key of the service into the variable {KEY}"
                 wait = max(wait, _seconds(error.headers.get("Retry-After")))
@@ -136,6 +139,47 @@ class EndpointEncoder(PretrainedEncoder):
         )
 
 
+class _Cache:
+    """The vectors of a model by text, in a database that outlives the process."""
+
+    def __init__(self, model: str) -> None:
+        self._model, self._lock = model, Lock()
+        path = cache_folder() / "endpoints.db"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._store = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
+            self._store.execute("PRAGMA journal_mode = WAL")
+            self._store.execute("PRAGMA synchronous = NORMAL")
+            with self._store:
+                self._store.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(
+                f"{path}: no vectors can be kept here ({error}). Remove the file, or name another "
+                "folder: FIRTH_CACHE"
+            ) from error
+
+    def read(self, texts: Iterable[str]) -> dict[str, Singles]:
+        """Return the vectors of those texts that it has."""
+        query = "SELECT vector FROM vectors WHERE key = ?"
+        with self._lock:
+            rows = {
+                text: self._store.execute(query, [self._key(text)]).fetchone() for text in texts
+            }
+        return {text: np.frombuffer(row[0], np.float32) for text, row in rows.items() if row}
+
+    def write(self, vectors: Mapping[str, Singles]) -> None:
+        """Keep vectors; a kill does not lose them once this returns."""
+        rows = [
+            (self._key(text), row.astype(np.float32).tobytes()) for text, row in vectors.items()
+        ]
+        with self._lock, self._store:
+            self._store.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+
+    def _key(self, text: str) -> bytes:
+        named = f"{self._model}\0{text}".encode("utf-8", "surrogatepass")
+        return blake2b(named, digest_size=20).digest()
+
+
 def _parts(name: str) -> tuple[str, str]:
     """Return the address that is asked, and the model; raise `InputError` where a part is wrong."""
     parts = urlsplit(name)
@@ -148,7 +192,7 @@ def _parts(name: str) -> tuple[str, str]:
     return urlunsplit(parts._replace(path=path, fragment="")), parts.fragment
 
 
-def _said(answer: bytes) -> str:
+def _message(answer: bytes) -> str:
     """Return the message of an answer, or its beginning, in one line."""
     text = answer.decode("utf-8", "replace")
     try:
@@ -160,18 +204,16 @@ def _said(answer: bytes) -> str:
 
 
 def _seconds(header: str | None) -> float:
-    """Return the seconds that the header Retry-After asks to wait, by number or date; 0 without."""
+    """Return the seconds that the header Retry-After asks to wait; 0 where it has no number."""
     with suppress(TypeError, ValueError):
         return float(header or 0)
-    with suppress(TypeError, ValueError, OverflowError):
-        return parsedate_to_datetime(str(header)).timestamp() - time()
     return 0.0
 
 
 class _NoRedirect(HTTPRedirectHandler):
     """Refuses to follow an answer to another address, which would get texts and key."""
 
-    def redirect_request(self, *given: Any) -> None:
+    def redirect_request(self, *_: Any) -> None:
         """Return that there is no other request."""
 
 
@@ -184,5 +226,5 @@ def _recognizes(name: str) -> bool:
 
 
 KIND = EncoderKind(
-    name="endpoint", recognizes=_recognizes, open=lambda found, _: EndpointEncoder(found.name)
+    name="endpoint", recognizes=_recognizes, open=lambda encoder, _: EndpointEncoder(encoder.name)
 )

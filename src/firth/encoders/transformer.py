@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 T = TypeVar("T")
-Pooling = Literal["mean", "cls", "first-last"]
+Pooling = Literal["mean", "cls"]
 
 _CHUNK = 512
 """Texts between two steps of the progress bar."""
@@ -131,6 +131,7 @@ def open_sentence_transformer(
     def load() -> "SentenceTransformer":
         import torch
         from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Pooling as Pool
 
         torch.manual_seed(0)  # A head that sentences do not use may lack weights.
         options = {"dtype": torch.float32, "use_safetensors": True}
@@ -138,7 +139,9 @@ def open_sentence_transformer(
             str(place.folder), model_kwargs=options, local_files_only=True, device="cpu"
         )
         _check_whole(model, place)
-        return model if pooling in (None, "mean") else _repooled(model, pooling)
+        if pooling == "cls":  # The library gave it the mean.
+            model[1] = Pool(model.get_embedding_dimension(), "cls")
+        return model
 
     with bounded(place.memory):
         model = quietly(place.model, "a sentence encoder, such as roberta-base", load)
@@ -217,29 +220,6 @@ def _check_whole(model: "SentenceTransformer", place: PretrainedFiles) -> None:
         vectors = model({**features, **tensors}).get("sentence_embedding")
     if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
         raise ValueError("it has no pooling, so a sentence has no vector. Add a Pooling module")
-
-
-def _repooled(model: "SentenceTransformer", pooling: Pooling | None) -> "SentenceTransformer":
-    """Return a Transformer, to which the library gave mean pooling, with another one."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling as Pool
-    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
-
-    transformer: Any = model[0]
-    width = transformer.get_embedding_dimension()
-    if pooling == "cls":
-        rest = [Pool(width, "cls")]
-    else:
-        layers = transformer.model.config.num_hidden_layers
-        weights = torch.zeros(layers)
-        weights[[0, -1]] = 1.0
-        transformer.model.config.output_hidden_states = True
-        weighted = WeightedLayerPooling(width, layers, 1, torch.nn.Parameter(weights))
-        rest = [weighted, Pool(width, "mean")]
-    return SentenceTransformer(
-        modules=[transformer, *rest], device=str(model.device), local_files_only=True
-    )
 
 
 def quietly(name: str, what: str, load: Callable[[], T]) -> T:

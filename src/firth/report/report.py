@@ -19,6 +19,7 @@ from firth.scorer.render import style, template
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates
+from firth.search.index import Index
 from firth.search.search import Hit, Search
 
 _HITS, _GROUPS = 3, 3
@@ -50,7 +51,7 @@ def gather(run: Run) -> dict[str, Any]:
         "thresholds": calibration.thresholds() if calibration else {},
         "query": query,
         "hits": hits,
-        "duplicates": duplicates(run) if len(whole) <= _MOST_SENTENCES else None,
+        "duplicates": duplicates(Index.open(run)) if len(whole) <= _MOST_SENTENCES else None,
         "groups": _GROUPS,
         "explanations": [
             explanation.top(5) for explanation in Scorer.open(run).explanations(pairs)

@@ -100,7 +100,7 @@ class EncoderSettings(Section):
     (`http://localhost:11434/v1#nomic-embed-text`). `none` learns from the text alone. `auto` is
     replaced when the run is built: by the best installed encoder that reads the language, or by
     `none`."""
-    pooling: Literal["mean", "cls", "first-last"] | None = None
+    pooling: Literal["mean", "cls"] | None = None
     """How token vectors become a sentence vector, for a model that does not say."""
     max_tokens: Count = 256
     """Tokens of a sentence that are read."""

@@ -72,8 +72,8 @@ class Side:
     def __init__(self, sentences: Sequence[str], vectors: Singles) -> None:
         self.sentences = tuple(sentences)
         by_sentence = [normal_form(sentence).split() for sentence in sentences]
-        self.words = [word for some in by_sentence for word in some]
-        counts = np.array([len(some) for some in by_sentence], np.int64)
+        self.words = [word for words in by_sentence for word in words]
+        counts = np.array(list(map(len, by_sentence)), np.int64)
         self.owners: Ints = np.repeat(np.arange(len(counts)), counts)
         self.masses: Floats = np.maximum(counts, 1).astype(np.float64)
         self._bounds = np.concatenate([[0], np.cumsum(counts)])
@@ -141,10 +141,10 @@ def align(a: Side, b: Side, threshold: float) -> Alignment:
         for side, mask, (start, stop) in zip((a, b), covered, (match.a, match.b), strict=True):
             mask |= (side.owners >= start) & (side.owners < stop)
             total += match.score * float(side.masses[start:stop].sum())
-    whole = float(a.masses.sum() + b.masses.sum())
-    score = min(1.0, total / whole) if whole else 0.0
-    shares = [(_share(one), _share(two)) for one, two in (covered, copied)]
-    return Alignment(matches, score, *shares)
+    words = float(a.masses.sum() + b.masses.sum())
+    score = min(1.0, total / words) if words else 0.0
+    coverage, copies = ((_share(masks[0]), _share(masks[1])) for masks in (covered, copied))
+    return Alignment(matches, score, coverage, copies)
 
 
 def _share(mask: npt.NDArray[np.bool_]) -> float:
@@ -153,10 +153,10 @@ def _share(mask: npt.NDArray[np.bool_]) -> float:
 
 def _covered(side: Side, other: Side) -> npt.NDArray[np.bool_]:
     """Return which words of a document are in a run of `RUN` words that the other has, too."""
-    there = np.isin(side.runs, other.runs)
+    shared = np.isin(side.runs, other.runs)
     changes = np.zeros(len(side.words) + 1, np.int64)
-    changes[: len(there)] += there
-    changes[RUN : RUN + len(there)] -= there
+    changes[: len(shared)] += shared
+    changes[RUN : RUN + len(shared)] -= shared
     covered: npt.NDArray[np.bool_] = np.cumsum(changes)[:-1] > 0
     return covered
 
@@ -165,8 +165,8 @@ def _align(windows: Windows, a_masses: Floats, b_masses: Floats, threshold: floa
     heads = [np.concatenate([[0], np.cumsum(masses)]) for masses in (a_masses, b_masses)]
     gains: Windows = {}
     for (m, n), scores in windows.items():
-        ones, twos = heads[0][m:] - heads[0][:-m], heads[1][n:] - heads[1][:-n]
-        gain = (scores - threshold) * (ones[:, None] + twos[None, :])
+        a_words, b_words = heads[0][m:] - heads[0][:-m], heads[1][n:] - heads[1][:-n]
+        gain = (scores - threshold) * (a_words[:, None] + b_words[None, :])
         gain[scores == 1.0] += _EQUAL
         gains[m, n] = np.where(_needed(windows, m, n), gain, -np.inf)
     matches = [
@@ -195,11 +195,9 @@ def _best(gains: Mapping[tuple[int, int], Floats]) -> Iterator[tuple[int, int, i
         i, j = np.nonzero(gain >= 0)
         shape = np.full((2, len(i)), [[m], [n]])
         columns.append(np.vstack([-gain[i, j], shape.sum(axis=0), i, j, shape]))
-    every = np.concatenate(columns, axis=1)
-    a_taken: set[int] = set()
-    b_taken: set[int] = set()
-    for row in every[:, np.lexsort(every[3::-1])].T[:, 2:].astype(int).tolist():
-        i, j, m, n = row
+    table = np.concatenate(columns, axis=1)
+    a_taken, b_taken = set[int](), set[int]()
+    for i, j, m, n in table[:, np.lexsort(table[3::-1])].T[:, 2:].astype(int).tolist():
         a, b = range(i, i + m), range(j, j + n)
         if a_taken.isdisjoint(a) and b_taken.isdisjoint(b):
             a_taken.update(a)

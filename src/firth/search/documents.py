@@ -169,46 +169,38 @@ class Reuse(Results[DocumentPair]):
             yield "\n both  A in B  B in A  score  documents"
         for pair in self[:top]:
             shares = f"{pair.coverage:5.0%}  {pair.coverage_a:6.0%}  {pair.coverage_b:6.0%}"
-            left = f"{shares}  {pair.score:5.2f}  "
-            yield left + shorten(pair.a, WIDTH - len(left), placeholder=" …")
-            yield " " * len(left) + shorten(pair.b, WIDTH - len(left), placeholder=" …")
+            figures = f"{shares}  {pair.score:5.2f}  "
+            yield figures + shorten(pair.a, WIDTH - len(figures), placeholder=" …")
+            yield " " * len(figures) + shorten(pair.b, WIDTH - len(figures), placeholder=" …")
 
 
 def compare_documents(
-    run: str | Path | Run,
-    a: Given,
-    b: Given,
-    *,
-    threshold: float | None = None,
-    index: Index | None = None,
+    index: Index, a: Given, b: Given, *, threshold: float | None = None
 ) -> Comparison:
     """Align the sentences of two documents, and say how much of each is in the other.
 
-    Args:
-        run: Its encoder compares sentences, and its sentences say what scores chance gives.
-        a, b: The documents: ids of the run, files with one document each, documents, or sentences.
-        threshold: Least similarity of matching sentences, in (0, 1). By default one that a
-            hundredth of the sentences without a counterpart reach (`Calibration.threshold`).
-        index: The run's index, where it is open.
+    Arguments are those of `firth.model.Model.compare_documents`. The default threshold is one that
+    a hundredth of the sentences without a counterpart reach (`Calibration.threshold`).
     """
-    run = Run.open(run)
-    threshold, notes = _threshold(run, threshold)
-    index = index or Index.open(run)
-    (a_name, one), (b_name, two) = (_side(given, run, index) for given in (a, b))
-    aligned, reader = align(one, two, threshold), Reader(index.corpus.language, index_encoder(run))
+    threshold, notes = _threshold(index.run, threshold)
+    (a_name, a_side), (b_name, b_side) = (_side(document, index) for document in (a, b))
+    aligned = align(a_side, b_side, threshold)
+    reader = Reader(index.corpus.language, index_encoder(index.run))
     matches = []
     for match in aligned.matches:
-        texts = [
-            " ".join(side.sentences[slice(*places)])
-            for side, places in ((one, match.a), (two, match.b))
-        ]
-        numbers = [tuple(range(first + 1, end + 1)) for first, end in (match.a, match.b)]
+        a_text = " ".join(a_side.sentences[slice(*match.a)])
+        b_text = " ".join(b_side.sentences[slice(*match.b)])
         matches.append(
             SentenceMatch(
-                a=numbers[0], b=numbers[1], a_text=texts[0], b_text=texts[1], score=match.score,
-                kind=reader.kind(texts[0], texts[1]), differ=reader.differing(texts[0], texts[1]),
+                a=tuple(range(match.a[0] + 1, match.a[1] + 1)),
+                b=tuple(range(match.b[0] + 1, match.b[1] + 1)),
+                a_text=a_text,
+                b_text=b_text,
+                score=match.score,
+                kind=reader.kind(a_text, b_text),
+                differ=reader.differing(a_text, b_text),
             )
-        )  # fmt: skip
+        )
     return Comparison(
         a=a_name,
         b=b_name,
@@ -217,52 +209,37 @@ def compare_documents(
         coverage_b=aligned.coverage[1],
         copied_a=aligned.copied[0],
         copied_b=aligned.copied[1],
-        sentences_a=len(one.sentences),
-        sentences_b=len(two.sentences),
+        sentences_a=len(a_side.sentences),
+        sentences_b=len(b_side.sentences),
         matches=tuple(matches),
         threshold=threshold,
         notes=notes,
     )
 
 
-def find_reuse(
-    run: str | Path | Run,
-    *,
-    threshold: float | None = None,
-    candidates: int = CANDIDATES,
-    where: str | None = None,
-    index: Index | None = None,
-) -> Reuse:
+def find_reuse(index: Index, *, threshold: float | None = None, where: str | None = None) -> Reuse:
     """Return the pairs of documents of a run that share text, or retell one another.
 
     Similar sentences bring documents together. These are aligned as `compare_documents` does, and
-    ordered by the share of both that is in the other.
-
-    Args:
-        run: All its documents are compared, unless `where` selects some.
-        threshold: Least similarity of matching sentences, as in `compare_documents`.
-        candidates: Documents that each is aligned with, at most. Others may choose it, too.
-        where: Filter of documents (`Corpus.documents_where`).
-        index: The run's index, where it is open.
+    ordered by the share of both that is in the other. Arguments are those of
+    `firth.model.Model.duplicates`.
     """
-    run = Run.open(run)
-    threshold, notes = _threshold(run, threshold)
-    index = index or Index.open(run)
+    threshold, notes = _threshold(index.run, threshold)
     corpus, documents = index.corpus, index.selected(where)
-    sentences = corpus.sentences_of(documents)
+    sentences, seed = corpus.sentences_of(documents), index.run.settings.seed
     similar = similar_pairs(
-        lambda rows: index.vectors(sentences[rows]), len(sentences), threshold, run.settings.seed
+        lambda rows: index.vectors(sentences[rows]), len(sentences), threshold, seed
     )
-    chosen = _candidates(corpus, similar.renumbered(sentences), candidates)
+    candidates = _candidates(corpus, similar.renumbered(sentences))
     sides = lru_cache(_REMEMBERED)(lambda number: _side_of(index, number))
     ids, titles = corpus.document_ids(), corpus.document_titles()
     pairs = []
     # Threads of a product of small matrices wait for each other.
     with threadpool_limits(1, "blas"):
-        for i, j in progress(chosen.tolist(), "Aligning documents"):
-            one, two = sides(i), sides(j)
-            aligned = align(one, two, threshold)
-            coverage = np.average(aligned.coverage, weights=[one.masses.sum(), two.masses.sum()])
+        for i, j in progress(candidates.tolist(), "Aligning documents"):
+            a, b = sides(i), sides(j)
+            aligned = align(a, b, threshold)
+            coverage = np.average(aligned.coverage, weights=[a.masses.sum(), b.masses.sum()])
             pairs.append(
                 DocumentPair(
                     a=ids[i],
@@ -282,16 +259,16 @@ def find_reuse(
 
 def check_threshold(threshold: float | None) -> None:
     """Raise `InputError` unless a least similarity is in (0, 1)."""
-    known = threshold is None or (isinstance(threshold, int | float) and 0 < threshold < 1)
-    if not known:
+    is_number = isinstance(threshold, int | float)
+    if threshold is not None and not (is_number and 0 < threshold < 1):
         raise InputError(f"threshold: got {threshold!r:.80}; expected a number between 0 and 1")
 
 
-def _threshold(run: Run, given: float | None) -> tuple[float, tuple[str, ...]]:
+def _threshold(run: Run, threshold: float | None) -> tuple[float, tuple[str, ...]]:
     """Return the least similarity of matching sentences, and a note where it is a default."""
-    if given is not None:
-        check_threshold(given)
-        return given, ()
+    if threshold is not None:
+        check_threshold(threshold)
+        return threshold, ()
     calibration = Calibration.current(run)
     if calibration is not None and calibration.matches is not None:
         return calibration.threshold(RATE), ()
@@ -304,24 +281,24 @@ def _side_of(index: Index, document: int) -> Side:
     return Side(index.corpus.texts(numbers), index.vectors(numbers))
 
 
-def _side(given: Given, run: Run, index: Index) -> tuple[str, Side]:
+def _side(document: Given, index: Index) -> tuple[str, Side]:
     """Return the name of a document, and its sentences with their vectors."""
-    if isinstance(given, str | Path):
-        checked_text(str(given), "document")
-        number = index.corpus.number_of(given) if isinstance(given, str) else None
-        if isinstance(given, str) and number is not None:
-            return given, _side_of(index, number)
-        if not Path(given).is_file():
+    if isinstance(document, str | Path):
+        checked_text(str(document), "document")
+        number = index.corpus.number_of(document) if isinstance(document, str) else None
+        if number is not None:
+            return str(document), _side_of(index, number)
+        if not Path(document).is_file():
             is_empty = not index.corpus.n_documents
-            some = "" if is_empty else f", such as {index.corpus.document(0).id!r}"
-            raise InputError(f"{given}: neither a document of the run{some}, nor a file")
-        given = _read(Path(given), run)
-    if isinstance(given, Document):
-        name = given.id
-        paragraphs = split_paragraphs(given.text, index.corpus.language)
-        sentences = [sentence for some in paragraphs for sentence in some]
+            example = "" if is_empty else f", such as {index.corpus.document(0).id!r}"
+            raise InputError(f"{document}: neither a document of the run{example}, nor a file")
+        document = _read(Path(document), index.run)
+    if isinstance(document, Document):
+        name = document.id
+        paragraphs = split_paragraphs(document.text, index.corpus.language)
+        sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
     else:
-        name, sentences = "sentences", checked_texts(given, "sentences")
+        name, sentences = "sentences", checked_texts(document, "sentences")
     return name, Side(sentences, index.encoder.encode(sentences))
 
 
@@ -336,24 +313,22 @@ def _read(path: Path, run: Run) -> Document:
     return documents[0]
 
 
-def _candidates(corpus: Corpus, similar: Pairs, most: int) -> Ints:
+def _candidates(corpus: Corpus, similar: Pairs) -> Ints:
     """Return pairs of documents, (n, 2), whose sentences have most in common."""
-    ends = [corpus.document_of(side) for side in (similar.left, similar.right)]
-    across = ends[0] != ends[1]
-    one, two = (end[across] for end in ends)
-    counts = corpus.word_counts
-    mass = np.minimum(counts[similar.left], counts[similar.right]) * similar.scores
-    n = corpus.n_documents
-    keys, inverse = np.unique(np.minimum(one, two) * n + np.maximum(one, two), return_inverse=True)
+    a, b = (corpus.document_of(side) for side in (similar.left, similar.right))
+    words, n = corpus.word_counts, max(corpus.n_documents, 1)
+    masses = np.minimum(words[similar.left], words[similar.right]) * similar.scores
+    keys, pair_of = np.unique(np.minimum(a, b) * n + np.maximum(a, b), return_inverse=True)
     # Rounded, because the last bits differ by processor.
-    common: Floats = np.bincount(inverse, mass[across], len(keys)).astype(np.float64).round(3)
-    firsts, seconds = np.divmod(keys, max(n, 1))
-    kept = np.zeros(len(keys), bool)
-    owners, places = np.concatenate([firsts, seconds]), np.tile(np.arange(len(keys)), 2)
+    common: Floats = np.bincount(pair_of, masses, len(keys)).astype(np.float64).round(3)
+    pairs = np.column_stack(np.divmod(keys, n))
+    across = pairs[:, 0] != pairs[:, 1]
+    pairs, common = pairs[across], common[across]
+    owners, places = pairs.T.ravel(), np.tile(np.arange(len(pairs)), 2)
     best = np.lexsort((places, -common[places], owners))
     rank = np.arange(len(best)) - np.searchsorted(owners[best], owners[best])
-    kept[places[best][rank < most]] = True
-    return np.column_stack([firsts[kept], seconds[kept]])
+    candidates: Ints = pairs[np.unique(places[best][rank < CANDIDATES])]
+    return candidates
 
 
 def _places(numbers: Sequence[int]) -> str:

@@ -7,12 +7,13 @@ what matters, such as a number, are no matches: they are listed as related.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.run.console import WIDTH, plural, progress
@@ -37,16 +38,11 @@ from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 Unit = Literal["sentence", "document"]
 MIN_WORDS = 6
 """Shorter sentences are repeated in any large corpus by chance."""
 FALSE_SHARE = 0.05
 """Share of chance that is expected among the similar texts."""
-LOOSER = (0.1, 0.2, 0.5)
-"""Shares that are named where hardly a sentence is similar."""
 SAME_STORY = 0.5
 """Least score of the alignment of similar documents: half of their words are matched, or more."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
@@ -103,7 +99,7 @@ class Member(Record):
             parts = [f"{self.score:.0%} of the word pairs in common"]
         else:
             parts = [f"{'cosine' if self.sentence else 'alignment'} {self.score:.2f}"]
-        parts += [f"differ in {each}" for each in self.differ]
+        parts += [f"differ in {difference}" for difference in self.differ]
         parts += [f"adds “{run}”" for run in self.added]
         parts += [f"leaves out “{run}”" for run in self.left_out]
         if self.shared and not self.near:
@@ -217,40 +213,25 @@ def _dated(member: Member) -> str:
 
 
 def duplicates(
-    run: str | Path | Run,
+    index: Index,
     *,
     unit: Unit = "sentence",
     threshold: float | None = None,
     false_share: float = FALSE_SHARE,
     where: str | None = None,
-    index: Index | None = None,
 ) -> Duplicates:
     """Return groups of the sentences, or documents, of a run that say the same.
 
-    Texts of fewer than `MIN_WORDS` words are left out, unless they are boilerplate.
-
-    Args:
-        run: All its documents are compared, unless `where` selects some.
-        unit: `sentence` or `document`.
-        threshold: Least cosine of similar sentences, in (0, 1). By default that from which on
-            `false_share` of the sentences with a similar one in another document are expected to
-            have one by chance (`Calibration.threshold_of_share`). Of those of one document nothing
-            is known, so that they are then no matches. Sentences of documents that are aligned
-            match from the rate of `firth.search.documents.RATE` on.
-        false_share: In (0, 1).
-        where: Filter of documents (`Corpus.documents_where`).
-        index: The run's index, where it is open.
-
-    Example:
-        >>> for group in duplicates("run"):  # doctest: +SKIP
-        ...     print(group.representative.text, [each.evidence for each in group.members])
+    Arguments are those of `firth.model.Model.duplicates`. Texts of fewer than `MIN_WORDS` words are
+    left out, unless they are boilerplate. Of similar sentences of one document no chance is known,
+    so that they match only where a threshold is set. Sentences of documents that are aligned match
+    from the rate of `firth.search.documents.RATE` on.
     """
-    run = Run.open(run)
     check_threshold(threshold)
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
     check_rate(false_share, "false share")
-    finder = _Finder(run, index or Index.open(run), threshold, false_share, where)
+    finder = _Finder(index, threshold, false_share, where)
     return finder.documents() if unit == "document" else finder.sentences()
 
 
@@ -261,15 +242,14 @@ class _Finder:
     """
 
     def __init__(
-        self, run: Run, index: Index, threshold: float | None, false_share: float, where: str | None
+        self, index: Index, threshold: float | None, false_share: float, where: str | None
     ) -> None:
-        self._run, self._index, self._threshold = run, index, threshold
+        self._index, self._corpus, self._threshold = index, index.corpus, threshold
         self._share, self._where = false_share, where
-        self._corpus = self._index.corpus
-        self._reader = Reader(self._corpus.language, index_encoder(run))
+        self._reader = Reader(self._corpus.language, index_encoder(index.run))
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
-        self._documents = self._by_age(self._index.selected(where))
+        self._documents = self._by_age(index.selected(where))
         first = "the earliest by date" if any(self._dates) else "the one that was read first"
         self._notes = [f"The representative of a group is {first}."]
 
@@ -287,74 +267,18 @@ class _Finder:
     def sentences(self) -> Duplicates:
         corpus, bounds = self._corpus, self._corpus.document_bounds
         order = corpus.sentences_of(self._documents)
+        owners = corpus.document_of(order)
         blocks = [order[at : at + _BLOCK] for at in range(0, len(order), _BLOCK)]
         table = WordTable(
             (corpus.texts(block) for block in progress(blocks, "Reading sentences")), MIN_WORDS
         )
-        owners = corpus.document_of(order)
         least_documents = max(BOILERPLATE, BOILERPLATE_SHARE * len(self._documents))
         short = table.boilerplate(owners, least_documents)
-        near, calibration = table.near(), Calibration.current(self._run)
-        chosen = table.distinct()
-        numbers = order[chosen]
-        least, known = UNMEASURED, calibration is not None and calibration.matches is not None
-        if self._threshold is not None:
-            least = self._threshold
-        elif calibration is not None and known:
-            least = calibration.threshold(FLOOR, len(numbers))
-        else:
-            why = UNKNOWN if calibration else "The run has no calibration. Run firth build."
-            self._notes.append(f"{why} So the threshold is {UNMEASURED}.")
-        similar = similar_pairs(
-            lambda rows: self._index.vectors(numbers[rows]),
-            len(numbers),
-            least,
-            self._run.settings.seed,
-        ).renumbered(chosen)
-        if similar.threshold > least:
-            least = similar.threshold
-            self._notes.append(
-                f"Too many pairs are similar: of these the {len(similar):,} most similar count."
-            )
-        share = None
-        if calibration is not None and known:
-            apart = owners[similar.left] != owners[similar.right]
-            best = _best(similar.where(apart), chosen, len(owners))
-            cut = partial(calibration.threshold_of_share, best, texts=len(numbers), every=True)
-            if self._threshold is None:
-                floor, least = least, max(least, cut(self._share))
-                similar = similar.where(apart & (similar.scores >= least))
-            found = int((best >= least).sum())
-            share = calibration.expected_false(best, least, len(numbers), True) / max(found, 1)
-            said = (
-                f"Of {plural(found, 'sentence')} this similar to one of another document, about "
-                f"{percent(share)} are so by chance."
-            )
-            if not found and self._threshold is None:
-                said = (
-                    f"No cosine leaves chance at most {self._share:.0%} of the similar sentences, "
-                    "so that only copies are listed."
-                )
-            if found < FEWEST and self._threshold is None:
-                said += " --threshold sets a cosine."
-                for looser in LOOSER:
-                    lower = max(floor, cut(looser))
-                    if (count := int((best >= lower).sum())) >= found + FEWEST:
-                        said += (
-                            f" --false-share {looser:g} lists {count:,} sentences, from a cosine "
-                            f"of {lower:.2f} on."
-                        )
-                        break
-                else:
-                    said += " From any lower one on, more than half would be chance."
-            self._notes.append(said)
+        similar, threshold, share = self._similar(order, owners, table.distinct())
 
-        def texts(numbers: Ints) -> list[str]:
-            return corpus.texts(order[numbers])
-
-        def member(number: int, text: str, kind: Kind, score: float, other: str) -> Member:
+        def member(number: int, text: str, kind: Kind, score: float, first: str) -> Member:
             d = int(owners[number])
-            why = self._reader.compare(other, text) if kind is not Kind.EXACT else Evidence()
+            evidence = self._reader.compare(first, text) if kind is not Kind.EXACT else Evidence()
             return Member(
                 document=self._ids[d],
                 title=self._titles[d],
@@ -362,86 +286,136 @@ class _Finder:
                 text=text,
                 kind=kind,
                 score=score,
-                **vars(why),
+                **vars(evidence),
                 date=self._dates[d],
                 number=int(order[number]),
-                near=_near_copies(other, text),
+                near=_near_copies(first, text),
             )
 
-        groups, related = self._groups(near, similar, table.repeats() | short, member, texts)
+        def texts(numbers: Ints) -> list[str]:
+            return corpus.texts(order[numbers])
+
+        repeats = table.repeats() | short
+        groups, related = self._groups(
+            table.near(), similar, repeats, member, texts, self._reader.differing
+        )
         lines = {int(order[first]) for first in short}
 
-        def named(group: Group) -> Group:
+        def marked(group: Group) -> Group:
             is_line = group.representative.number in lines
             return replace(group, boilerplate=is_line or _copies(group) >= least_documents)
 
-        groups = tuple(sorted(map(named, groups), key=lambda group: not group.boilerplate))
-        count = int(table.long.sum())
         return Duplicates(
             unit="sentence",
-            compared=count,
-            items=groups,
+            compared=int(table.long.sum()),
+            items=tuple(sorted(map(marked, groups), key=lambda group: not group.boilerplate)),
             related=related,
-            threshold=least,
+            threshold=threshold,
             false_share=share,
             notes=tuple(self._notes),
         )
+
+    def _similar(
+        self, order: Ints, owners: Ints, distinct: Ints
+    ) -> tuple[Pairs, float, float | None]:
+        """Return similar sentences, their least cosine, and the expected share of chance."""
+        run, sentences = self._index.run, order[distinct]
+        calibration, threshold = Calibration.current(run), self._threshold
+        null = calibration if calibration is not None and calibration.matches else None
+        if threshold is None and null is not None:
+            threshold = null.threshold(FLOOR, len(sentences))
+        elif threshold is None:
+            threshold = UNMEASURED
+            why = UNKNOWN if calibration else "The run has no calibration. Run firth build."
+            self._notes.append(f"{why} So the threshold is {UNMEASURED}.")
+        similar = similar_pairs(
+            lambda rows: self._index.vectors(sentences[rows]),
+            len(sentences),
+            threshold,
+            run.settings.seed,
+        ).renumbered(distinct)
+        if similar.threshold > threshold:
+            threshold = similar.threshold
+            self._notes.append(
+                f"Too many pairs are similar: of these the {len(similar):,} most similar count."
+            )
+        if null is None:
+            return similar, threshold, None
+        apart = owners[similar.left] != owners[similar.right]
+        best = _best(similar.where(apart), distinct, len(owners))
+        if self._threshold is None:
+            cut = null.threshold_of_share(best, self._share, len(sentences), True)
+            threshold = max(threshold, cut)
+            similar = similar.where(apart & (similar.scores >= threshold))
+        count = int((best >= threshold).sum())
+        share = null.expected_false(best, threshold, len(sentences), True) / max(count, 1)
+        remark = (
+            f"Of {plural(count, 'sentence')} this similar to one of another document, about "
+            f"{percent(share)} are so by chance."
+        )
+        if self._threshold is None and not count:
+            remark = (
+                f"No cosine leaves chance at most {self._share:.0%} of the similar sentences, so "
+                "that only copies are listed."
+            )
+        if self._threshold is None and count < FEWEST:
+            remark += " --threshold sets a cosine."
+        self._notes.append(remark)
+        return similar, threshold, share
 
     def documents(self) -> Duplicates:
         corpus, bounds = self._corpus, self._corpus.document_bounds
         order = self._by_age(np.flatnonzero(np.isin(corpus.owners, self._documents)))
 
         def text(number: int) -> str:
-            d = int(corpus.owners[order[number]])
-            return "\n".join(corpus.texts(np.arange(bounds[d], bounds[d + 1])))
+            owner = int(corpus.owners[order[number]])
+            return "\n".join(corpus.texts(np.arange(bounds[owner], bounds[owner + 1])))
 
         numbers = progress(range(len(order)), "Reading documents")
         table = WordTable(([text(number)] for number in numbers), MIN_WORDS)
         # Of documents with one text the earliest has its place.
         place = np.full(corpus.n_documents, -1)
         place[corpus.owners[order[::-1]]] = np.arange(len(order))[::-1]
-        similar, least = self._aligned(place, table)
+        similar, threshold = self._aligned(place, table)
 
         def texts(numbers: Ints) -> list[str]:
             return [text(number) for number in numbers.tolist()]
 
-        def member(number: int, whole: str, kind: Kind, score: float, other: str) -> Member:
-            d = int(order[number])
-            known, owner = corpus.document(d), int(corpus.owners[d])
-            first = corpus.text(int(bounds[owner])) if bounds[owner] < bounds[owner + 1] else ""
+        def member(number: int, text: str, kind: Kind, score: float, first: str) -> Member:
+            document = corpus.document(int(order[number]))
             return Member(
-                document=known.id,
-                title=known.title,
+                document=document.id,
+                title=document.title,
                 sentence=0,
-                text=first,
+                text=text.partition("\n")[0],
                 kind=kind,
                 score=score,
-                differ=self._differing(other, whole) if kind is Kind.RELATED else (),
-                date=known.date,
-                number=d,
-                near=_near_copies(other, whole),
+                differ=self._differing(first, text) if kind is Kind.RELATED else (),
+                date=document.date,
+                number=int(order[number]),
+                near=_near_copies(first, text),
             )
 
-        near = table.near()
-        groups, related = self._groups(near, similar, table.repeats(), member, texts, retold=True)
-        notes = tuple(self._notes)
+        groups, related = self._groups(
+            table.near(), similar, table.repeats(), member, texts, self._differing
+        )
         return Duplicates(
             unit="document",
             compared=len(order),
             items=groups,
             related=related,
-            threshold=least,
-            notes=notes,
+            threshold=threshold,
+            notes=tuple(self._notes),
         )
 
     def _aligned(self, place: Ints, table: WordTable) -> tuple[Pairs, float]:
         """Return the pairs of distinct documents that tell the same, and the least cosine of
         matching sentences."""
-        reuse = find_reuse(self._run, threshold=self._threshold, where=self._where)
+        reuse = find_reuse(self._index, threshold=self._threshold, where=self._where)
         self._notes += reuse.notes
-        kept = [pair for pair in reuse if pair.score >= SAME_STORY]
-        ends = np.array([pair.numbers for pair in kept], np.int64).reshape(-1, 2)
-        scores = np.array([pair.score for pair in kept], np.float32)
+        retold = [pair for pair in reuse if pair.score >= SAME_STORY]
+        ends = np.array([pair.numbers for pair in retold], np.int64).reshape(-1, 2)
+        scores = np.array([pair.score for pair in retold], np.float32)
         pairs = Pairs(ends[:, 0], ends[:, 1], scores, SAME_STORY).renumbered(place)
         distinct = np.isin(np.arange(len(table)), table.distinct())
         return pairs.where(distinct[pairs.left] & distinct[pairs.right]), reuse.threshold
@@ -453,56 +427,54 @@ class _Finder:
         repeats: Mapping[int, Sequence[int]],
         member: Callable[[int, str, Kind, float, str], Member],
         texts: Callable[[Ints], list[str]],
-        retold: bool = False,
+        differing: Callable[[str, str], tuple[str, ...]],
     ) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-        """Return the groups of matching texts, and those of related ones.
-
-        Each text comes with those of the same words. With `retold`, texts are documents, with a
-        sentence on each line.
-        """
+        """Return the groups of matching texts, each with those of the same words, and those of
+        related ones, which differ."""
         ends = [near.left, near.right, similar.left, similar.right]
-        copies = [number for first, some in repeats.items() for number in (first, *some)]
+        copies = [number for first, later in repeats.items() for number in (first, *later)]
         numbers = np.unique(np.concatenate([*ends, np.array(copies, np.int64)]))
-        of = dict(zip(numbers.tolist(), texts(numbers), strict=True))
+        text_of = dict(zip(numbers.tolist(), texts(numbers), strict=True))
 
-        differing = self._differing if retold else self._reader.differing
-
-        def is_match(pairs: Pairs) -> Any:
+        def is_match(pairs: Pairs) -> npt.NDArray[np.bool_]:
             ends = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-            return np.array([not differing(of[first], of[other]) for first, other in ends], bool)
+            return np.array([not differing(text_of[i], text_of[j]) for i, j in ends], bool)
+
+        def group(first: int, members: Mapping[int, float], are_related: bool) -> Group:
+            copies_of = {} if are_related else repeats
+            rows = [(number, Kind.EXACT, 1.0) for number in copies_of.get(first, ())]
+            for number, score in members.items():
+                kind = self._reader.kind(text_of[first], text_of[number])
+                if are_related:
+                    kind = Kind.RELATED
+                elif kind is Kind.RELATED:
+                    kind = Kind.SIMILAR
+                alike = (number, *copies_of.get(number, ()))
+                rows += [(copy, kind, min(1.0, score)) for copy in alike]
+            text = text_of[first]
+            return Group(
+                member(first, text, Kind.EXACT, 1.0, text),
+                tuple(member(n, text_of[n], kind, score, text) for n, kind, score in sorted(rows)),
+            )
 
         matches = [is_match(pairs) for pairs in (near, similar)]
         stars = group_pairs(near.where(matches[0]), similar.where(matches[1]))
-        taken = {number for members in stars.values() for number in members}
-        stars |= {first: {} for first in repeats if first not in taken and first not in stars}
-        # Only what stays is worth a line: representatives, and texts in no group.
-        both = [pairs.where(~match) for pairs, match in zip((near, similar), matches, strict=True)]
-        gone = np.array(sorted(taken), np.int64)
-        free = [
-            pairs.where(~np.isin(pairs.left, gone) & ~np.isin(pairs.right, gone)) for pairs in both
-        ]
-        found = []
-        for some in (stars, group_pairs(*free)):
-            groups = []
-            for first in sorted(some):
-                alike = () if some is not stars else repeats.get(first, ())
-                rows = [(number, Kind.EXACT, 1.0) for number in alike]
-                for number, score in some[first].items():
-                    kind = self._reader.kind(of[first], of[number])
-                    if some is not stars:
-                        kind = Kind.RELATED
-                    elif kind is Kind.RELATED:
-                        kind = Kind.SIMILAR
-                    copies_of = () if some is not stars else repeats.get(number, ())
-                    rows += [(each, kind, min(1.0, score)) for each in (number, *copies_of)]
-                members = tuple(
-                    member(number, of[number], kind, score, of[first])
-                    for number, kind, score in sorted(rows)
-                )
-                representative = member(first, of[first], Kind.EXACT, 1.0, of[first])
-                groups.append(Group(representative, members))
-            found.append(tuple(sorted(groups, key=_nearness)))
-        return found[0], found[1]
+        members = {number for star in stars.values() for number in star}
+        stars |= {first: {} for first in repeats if first not in members and first not in stars}
+        # Of related texts, those are listed that stay: representatives, and texts in no group.
+        gone = np.array(sorted(members), np.int64)
+        others = group_pairs(
+            *(
+                pairs.where(~match & ~np.isin(pairs.left, gone) & ~np.isin(pairs.right, gone))
+                for pairs, match in zip((near, similar), matches, strict=True)
+            )
+        )
+        groups, related = (
+            sorted((group(first, star[first], star is others) for first in sorted(star)),
+                   key=_nearness)
+            for star in (stars, others)
+        )  # fmt: skip
+        return tuple(groups), tuple(related)
 
     def _differing(self, a: str, b: str) -> tuple[str, ...]:
         """Return what two documents with a sentence on each line differ in: near copies in what
@@ -544,45 +516,30 @@ def group_pairs(near: Pairs, similar: Pairs) -> dict[int, dict[int, float]]:
     taken as a whole, if all its items match. So what near copies join is in groups, however far is
     looked, and every item is paired with its representative.
     """
-    groups = dict(_taken(near))
-    n = 1 + max(int(pairs.right.max(initial=-1)) for pairs in (near, similar))
-    taken = np.zeros(n, bool)
-    taken[[number for members in groups.values() for number in members]] = True
-    rows, near_rows = _rows(similar, n), _rows(near, n)
-    for item in np.flatnonzero(np.diff(rows.indptr)).tolist():
-        if taken[item]:
+    groups, taken = dict[int, dict[int, float]](), set[int]()
+    for item in np.unique(near.left).tolist():
+        free = {j: score for j, score in _later(near, item).items() if j not in taken}
+        if free and item not in taken:
+            groups[item] = free
+            taken |= free.keys()
+    for item in np.unique(similar.left).tolist():
+        if item in taken:
             continue
-        scores = _row(rows, item) | _row(near_rows, item)
-        for other in _row(rows, item):
-            whole = (other, *groups.get(other, ()))
-            if taken[other] or any(number not in scores for number in whole):
-                continue
-            groups.pop(other, None)
-            groups.setdefault(item, {}).update({number: scores[number] for number in whole})
-            taken[list(whole)] = True
+        alike = _later(similar, item)
+        scores = alike | _later(near, item)
+        for other in alike:
+            group = {other, *groups.get(other, ())}
+            if other not in taken and group <= scores.keys():
+                groups.pop(other, None)
+                groups.setdefault(item, {}).update({number: scores[number] for number in group})
+                taken |= group
     return groups
 
 
-def _taken(pairs: Pairs) -> Iterator[tuple[int, dict[int, float]]]:
-    """Yield items that take others, in order, and what each takes."""
-    rows = _rows(pairs, int(pairs.right.max(initial=-1)) + 1)
-    taken = np.zeros(rows.shape[0], bool)
-    for item in np.flatnonzero(np.diff(rows.indptr)).tolist():
-        free = {i: score for i, score in _row(rows, item).items() if not taken[i]}
-        if free and not taken[item]:
-            taken[list(free)] = True
-            yield item, free
-
-
-def _rows(pairs: Pairs, n: int) -> "csr_matrix":
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix((pairs.scores, (pairs.left, pairs.right)), shape=(n, n))
-
-
-def _row(rows: "csr_matrix", item: int) -> dict[int, float]:
-    part = slice(rows.indptr[item], rows.indptr[item + 1])
-    return dict(zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True))
+def _later(pairs: Pairs, item: int) -> dict[int, float]:
+    """Return the later items of the pairs of one item, and their scores."""
+    part = slice(*np.searchsorted(pairs.left, [item, item + 1]).tolist())
+    return dict(zip(pairs.right[part].tolist(), pairs.scores[part].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -626,25 +583,28 @@ def write_cleaned(
     for path in (out, dropped):
         claim_output(path, force)
     gone = {member.number for group in result for member in group.members}
-    kept = 0
+    is_of_documents = result.unit == "document"
+    copies = range(corpus.n_documents, len(corpus.owners))
+    documents = range(len(corpus.owners) if is_of_documents else corpus.n_documents)
+    written = 0
 
     def lines() -> Iterator[dict[str, Any]]:
-        nonlocal kept
-        bounds = corpus.document_bounds.tolist()
-        for d, owner in enumerate(corpus.owners.tolist() if whole else range(corpus.n_documents)):
-            sentences = range(bounds[owner], bounds[owner + 1])
-            numbers = [i for i in sentences if (d if whole else i) not in gone]
+        nonlocal written
+        for d in documents:
+            first, end = corpus.document_bounds[[corpus.owners[d], corpus.owners[d] + 1]].tolist()
+            numbers = [i for i in range(first, end) if (d if is_of_documents else i) not in gone]
             if not numbers:
                 continue
-            kept += 1
+            written += 1
             paragraphs: dict[int, list[str]] = {}
-            owners = corpus.paragraph_of(numbers).tolist()
-            for owner, text in zip(owners, corpus.texts(numbers), strict=True):
-                paragraphs.setdefault(owner, []).append(text)
-            known = corpus.document(d)
-            text = "\n\n".join(" ".join(some) for some in paragraphs.values())
-            named = {"id": known.id, "title": known.title, "date": known.date, "text": text}
-            yield {**known.fields, **{name: value for name, value in named.items() if value}}
+            paragraph_of = corpus.paragraph_of(numbers).tolist()
+            for paragraph, text in zip(paragraph_of, corpus.texts(numbers), strict=True):
+                paragraphs.setdefault(paragraph, []).append(text)
+            document = corpus.document(d)
+            text = "\n\n".join(map(" ".join, paragraphs.values()))
+            values = {"id": document.id, "title": document.title, "date": document.date}
+            values["text"] = text
+            yield {**document.fields, **{name: value for name, value in values.items() if value}}
 
     def reasons() -> Iterator[dict[str, Any]]:
         for group in result:
@@ -657,7 +617,7 @@ def write_cleaned(
                     "score": round(member.score, 4),
                     "why": member.evidence,
                 }
-        for copy in range(corpus.n_documents, corpus.n_documents if whole else len(corpus.owners)):
+        for copy in () if is_of_documents else copies:
             first = corpus.document(int(corpus.owners[copy])).id
             yield {
                 "document": corpus.document(copy).id,
@@ -667,10 +627,9 @@ def write_cleaned(
                 "why": "the same words",
             }
 
-    whole = result.unit == "document"
     write_json_lines(out, lines(), force)
     write_json_lines(dropped, reasons(), force)
-    return Cleaned(out, dropped, kept, len(corpus.owners) - kept, len(gone))
+    return Cleaned(out, dropped, written, len(corpus.owners) - written, len(gone))
 
 
 def _named(member: Member) -> dict[str, Any]:

@@ -78,18 +78,19 @@ class Reader:
             >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
             ('exports', 'soon')
         """
-        found = self._differences(a, b)
-        one, two = tokens_of(a, found.language), tokens_of(b, found.language)
-        both = {token.key for token in two}
-        stop_words = lexicon_of(found.language).stop
+        different = self._differences(a, b)
+        keys = {token.key for token in tokens_of(b, different.language)}
+        stop_words = lexicon_of(different.language).stop
         shared = dict.fromkeys(
-            token.lower for token in one if token.key in both and token.lower not in stop_words
+            token.lower
+            for token in tokens_of(a, different.language)
+            if token.key in keys and token.lower not in stop_words
         )
         return Evidence(
             tuple(shared),
-            tuple(item.b for item in found if item.kind is DifferenceType.ADDED),
-            tuple(item.a for item in found if item.kind is DifferenceType.LEFT_OUT),
-            tuple(map(str, found.mattering)),
+            tuple(item.b for item in different if item.kind is DifferenceType.ADDED),
+            tuple(item.a for item in different if item.kind is DifferenceType.LEFT_OUT),
+            tuple(map(str, different.mattering)),
         )
 
     def differing(self, a: str, b: str) -> tuple[str, ...]:
@@ -108,25 +109,22 @@ class Reader:
         other has them, too. Other words may differ: a story may be retold.
 
         Example:
-            >>> said = "The mayor of the town opened the harbor in {}."
-            >>> Reader().differing_passages([said.format(2017)], [said.format(2019)])
+            >>> text = "The mayor of the town opened the harbor in {}."
+            >>> Reader().differing_passages([text.format(2017)], [text.format(2019)])
             ('number: 2017 / 2019',)
         """
-        alone = [text for text in dict.fromkeys(a) if text not in {*b}]
-        first, texts = (
-            len(alone),
-            [*alone, *(text for text in dict.fromkeys(b) if text not in {*a})],
-        )
-        near = WordTable([texts], _MIN_WORDS).near(before=first)
-        ends = zip(near.left.tolist(), near.right.tolist(), strict=True)
-        found = [
+        of_a, of_b = dict.fromkeys(a), dict.fromkeys(b)
+        only_a = [text for text in of_a if text not in of_b]
+        texts = [*only_a, *(text for text in of_b if text not in of_a)]
+        near = WordTable([texts], _MIN_WORDS).near(before=len(only_a))
+        facts = [
             str(item)
-            for i, j in ends
-            if j >= first
+            for i, j in zip(near.left.tolist(), near.right.tolist(), strict=True)
+            if j >= len(only_a)
             for item in self._differences(texts[i], texts[j]).mattering
             if item.kind in _FACTS
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(facts))
 
     def kind(self, a: str, b: str) -> Kind:
         """Return how near two similar texts are, by their words and what differs.
@@ -137,9 +135,9 @@ class Reader:
             >>> Reader().kind("Three ships sailed to Bath.", "Five ships sailed to Bath.").value
             'related'
         """
-        one, two = normal_form(a).split(), normal_form(b).split()
-        if one == two:
+        a_words, b_words = normal_form(a).split(), normal_form(b).split()
+        if a_words == b_words:
             return Kind.EXACT
         if self._differences(a, b):
             return Kind.RELATED
-        return Kind.NEAR if are_near(one, two) else Kind.SIMILAR
+        return Kind.NEAR if are_near(a_words, b_words) else Kind.SIMILAR

@@ -447,7 +447,7 @@ class Index:
     """
 
     def __init__(self, run: Run, base: "_Base") -> None:
-        self._run, self._base = run, base
+        self.run, self._base = run, base
         self.corpus, added, self._stamp = _documents_now(run, base.digest)
         self._rotation, corpus = base.rotation, self.corpus
         self._parts = parts = [_Part(rows, corpus) for rows in (base.rows, *added)]
@@ -491,11 +491,11 @@ class Index:
 
     def is_current(self) -> bool:
         """Return whether the run has the same documents, and the same added rows."""
-        return self._stamp == _stamp(self._run) and self.corpus.is_current()
+        return self._stamp == _stamp(self.run) and self.corpus.is_current()
 
     def renewed(self) -> "Index":
         """Return an index of the documents that the run has now; the encoder stays open."""
-        return Index(self._run, self._base)
+        return Index(self.run, self._base)
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -627,8 +627,8 @@ def _entries(corpus: Corpus) -> tuple[Ints, Ints]:
 
 
 def _numbers(entries: Ints, searched: Ints) -> Ints:
-    """Return the place of each wanted entry among `entries`, or -1."""
-    keys, searched = (each[:, 0] << 32 | each[:, 1] for each in (entries, searched))
+    """Return the place of each searched entry among `entries`, or -1."""
+    keys, searched = (rows[:, 0] << 32 | rows[:, 1] for rows in (entries, searched))
     order = np.argsort(keys)
     at = np.minimum(np.searchsorted(keys, searched, sorter=order), max(len(keys) - 1, 0))
     if not len(keys):

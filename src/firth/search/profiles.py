@@ -154,11 +154,11 @@ class _Meeting:
         return nearest
 
 
-def _met(rows: Rows, others: Rows, apart: bool, executor: Executor) -> tuple[Ints, Ints]:
-    across = others.T if isinstance(others, np.ndarray) else others.T.tocsr()
+def _met(left: Rows, right: Rows, apart: bool, executor: Executor) -> tuple[Ints, Ints]:
+    across = right.T if isinstance(right, np.ndarray) else right.T.tocsr()
     work = _Meeting(across, IN_ONE_LIST if apart else NEAREST, apart)
-    starts = range(0, rows.shape[0], _ROWS)
-    blocks = ((at, rows[at : at + _ROWS]) for at in starts)
+    starts = range(0, left.shape[0], _ROWS)
+    blocks = ((at, left[at : at + _ROWS]) for at in starts)
     parts = [*progress(executor.map(work, blocks), "Comparing texts", len(starts))]
     nearest = np.concatenate(parts)
     i, place = np.nonzero(nearest >= 0)

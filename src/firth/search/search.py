@@ -49,7 +49,7 @@ Mode = Literal["hybrid", "dense", "lexical"]
 Unit = Literal["sentence", "document"]
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 UNITS: tuple[Unit, ...] = ("sentence", "document")
-DENSE_WEIGHT, NAMED_WEIGHT = 0.25, 1.5
+DENSE_WEIGHT, PRETRAINED_WEIGHT = 0.25, 1.5
 """Weight of each cosine of the encoder that the run has built, and of a pretrained one; BM25 has
 weight 1."""
 EVIDENCE_WEIGHTS = 0.75, 2.0
@@ -57,9 +57,8 @@ EVIDENCE_WEIGHTS = 0.75, 2.0
 TITLE_WEIGHT = 3.0
 """A title that is the query adds so many times the highest BM25, and one that is half of it none;
 between them it is a line. Chosen on 150 titles of a forum."""
-_ALSO = 3
-_NEAREST = 3
-"""Hits that are shown where nothing answers."""
+_ALSO, _NEAREST = 3, 3
+"""Further documents that a hit names, and hits that are listed where nothing answers."""
 NOT_INDEXED = "not indexed yet, and not searched"
 _DEPTH, _PER_HIT = 100, 10
 """Candidates by words and by vectors, at least, and for each hit that is asked for."""
@@ -165,15 +164,15 @@ class Hits(Results[Hit]):
 
     def summary(self) -> str:
         """Return the number of hits and what is said of them."""
-        said = self.remark or f"{self.answer.capitalize()}." if self.answer else self.remark
-        return " ".join(filter(None, (f"{plural(len(self), 'hit')}.", said)))
+        verdict = f"{self.answer.capitalize()}." if self.answer else ""
+        return f"{plural(len(self), 'hit')}. {self.remark or verdict}".rstrip()
 
     def lines(self, top: int) -> Iterator[str]:
         """Yield what is said of all, and two lines for each hit; of a few, if nothing answers."""
         if self.remark:
             yield self.remark
-        shown = min(top, _NEAREST) if self.answer == NOTHING else top
-        for number, hit in enumerate(self[:shown], start=1):
+        most = min(top, _NEAREST) if self.answer == NOTHING else top
+        for number, hit in enumerate(self[:most], start=1):
             yield f"{number:>2}  {wrapped(f'    {hit.marked()}').lstrip()}"
             yield f"    {hit.place}{f'; {hit.answer}' if hit.answer else ''}"
 
@@ -271,15 +270,10 @@ class Search:
         calibration: The meaning of scores; None where the run has none for this index.
         dense_weight: Weight of each cosine in hybrid search; BM25 has weight 1.
         evidence_weight: Weight of the cosine in the evidence; BM25 has weight 1.
-
-    Example:
-        >>> search = Search.open("run")  # doctest: +SKIP
-        >>> for hit in search.search("a boat came into the harbour"):  # doctest: +SKIP
-        ...     print(hit.score, hit.document, hit.text)
     """
 
-    def __init__(self, run: Run, index: Index, calibration: Calibration | None) -> None:
-        self._run, self.index, self.calibration = run, index, calibration
+    def __init__(self, index: Index, calibration: Calibration | None) -> None:
+        self.index, self.calibration = index, calibration
         self.unindexed = plural(index.unindexed, "document") if index.unindexed else ""
         self._vector = vector = lru_cache(16)(lambda query: index.encoder.encode([query])[0])
         sizes = np.diff(index.corpus.document_bounds)
@@ -290,24 +284,23 @@ class Search:
         # that its vectors go when it does.
         gathered = lru_cache(1)(lambda: index.gather(sample))
         self._compared = lru_cache(2)(lambda query: gathered().cosines(vector(query)))
-        self._is_named = index_encoder(run) is not None
-        self._weight = NAMED_WEIGHT if self._is_named else DENSE_WEIGHT
+        self._is_pretrained = index_encoder(index.run) is not None
+        self._weight = PRETRAINED_WEIGHT if self._is_pretrained else DENSE_WEIGHT
         self.dense_weight = self._weight * (calibration.share if calibration else 1.0)
-        self.evidence_weight = EVIDENCE_WEIGHTS[self._is_named]
+        self.evidence_weight = EVIDENCE_WEIGHTS[self._is_pretrained]
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Search":
         """Open the search of a run; errors as of `Index.open`."""
         run = Run.open(run)
-        index = Index.open(run)
-        search = cls(run, index, Calibration.current(run))
+        search = cls(Index.open(run), Calibration.current(run))
         if search.unindexed:
             note(f"{run.path}: {search.unindexed} {NOT_INDEXED}. Run firth build")
         return search
 
     def renewed(self) -> "Search":
         """Return the search of the documents that the run has now (`Index.renewed`)."""
-        return Search(self._run, self.index.renewed(), self.calibration)
+        return Search(self.index.renewed(), self.calibration)
 
     def search(
         self,
@@ -325,17 +318,8 @@ class Search:
         known word has none either, if the calibration says that nothing answers it; nor has one in
         a writing system that no document has.
 
-        Args:
-            query: A few words, a sentence, or a longer text.
-            top: Number of hits, at most.
-            mode: Words and vectors, vectors alone, or words alone.
-            unit: Hits are sentences, or documents with their best sentence.
-            where: Filter of documents (`Corpus.documents_where`). It comes first: as many hits
-                are returned as without it, if there are as many.
-
-        Raises:
-            InputError: The query is empty, an argument has no such value, or the filter is invalid
-                or matches no document.
+        Arguments and errors are those of `firth.model.Model.search`. A filter comes first: as many
+        hits are returned as without it, if there are as many.
         """
         if not query.strip():
             raise InputError("the query is empty; expected some words")
@@ -345,14 +329,14 @@ class Search:
         if not isinstance(top, int | np.integer) or top < 1:
             raise InputError(f"top: got {top!r}; expected a whole number from 1 on")
         hits, answer, is_foreign = tuple[Hit, ...](), "", self._is_foreign(query)
-        if self._is_named or not is_foreign:
+        if self._is_pretrained or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
             hits = tuple(self._hits(query, best, unit, where))
         if self.calibration and self.calibration.answers:
             answer = hits[0].answer if hits else UNLIKELY
             answer = NOTHING if answer == UNLIKELY else answer
-        has_known = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
-        if answer == NOTHING and not has_known and not self._is_named:
+        has_word = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
+        if answer == NOTHING and not has_word and not self._is_pretrained:
             hits = ()
         unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         return Hits(items=hits, answer=answer, unknown=unknown, unindexed=self.unindexed)
@@ -466,7 +450,7 @@ class Search:
             ).first(pool, mode)
         return best
 
-    def _shown(self, d: int, query: str, where: str | None) -> tuple[Document, tuple[str, ...]]:
+    def _named(self, d: int, query: str, where: str | None) -> tuple[Document, tuple[str, ...]]:
         """Return what a hit of document `d` is called by, and the ids of further documents.
 
         Of those that have the text and fulfil the filter, it is that of which the title has most
@@ -528,7 +512,7 @@ class Search:
         for row, (number, d, text) in enumerate(
             zip(best.numbers.tolist(), owners.tolist(), texts, strict=True)
         ):
-            document, also = self._shown(d, query, where)
+            document, also = self._named(d, query, where)
             evidence = min(evidence, float(best.evidence[row]))
             yield Hit(
                 score=float(best.scores[row]),

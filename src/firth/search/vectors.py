@@ -162,10 +162,10 @@ def similar_pairs(
 ) -> Pairs:
     """Return the pairs of n vectors with a cosine of at least `threshold`, in (0, 1].
 
-    `read` returns the unit vectors of some numbers, (k, d); a zero vector is similar to none. So
-    memory holds the pairs, the nearest leaders of each vector, and a few tiles of vectors.
+    `vectors_of` returns the unit vectors of some numbers, (k, d); a zero vector is similar to none.
+    So memory holds the pairs, the nearest leaders of each vector, and a few tiles of vectors.
     """
-    best = _Kept(threshold)
+    best = _Best(threshold)
     for rows, columns in progress(_tiles(vectors_of, n, seed), "Comparing sentences"):
         across = vectors_of(columns).T
         for top in range(0, len(rows), _TILE):
@@ -202,30 +202,28 @@ def _tiles(vectors_of: Callable[[Ints], Singles], n: int, seed: int) -> list[tup
     ]
 
 
-class _Kept:
-    """The pairs so far; where they exceed the limit the threshold rises."""
+class _Best:
+    """The most similar pairs so far; where they exceed the limit the threshold rises."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self._parts: list[tuple[Ints, Ints, Singles]] = []
-        self._held = 0
+        self._count = 0
 
     def add(self, first: Ints, second: Ints, scores: Singles) -> None:
         differ = first != second
         if differ.any():
             first, second = first[differ], second[differ]
-            self._parts.append(
-                (np.minimum(first, second), np.maximum(first, second), scores[differ])
-            )
-            self._held += len(first)
-        if self._held > 2 * LIMIT:
+            left, right = np.minimum(first, second), np.maximum(first, second)
+            self._parts.append((left, right, scores[differ]))
+            self._count += len(left)
+        if self._count > 2 * LIMIT:
             self._narrow()
 
     def _narrow(self) -> tuple[Ints, Ints, Singles]:
         """Merge all parts into distinct pairs, at most `LIMIT` of them."""
-        left = np.concatenate([np.empty(0, np.int64), *(part[0] for part in self._parts)])
-        right = np.concatenate([np.empty(0, np.int64), *(part[1] for part in self._parts)])
-        scores = np.concatenate([np.empty(0, np.float32), *(part[2] for part in self._parts)])
+        empty = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+        left, right, scores = map(np.concatenate, zip(empty, *self._parts, strict=True))
         order = np.lexsort((right, left))
         left, right, scores = left[order], right[order], scores[order]
         new = np.ones(len(left), bool)
@@ -236,7 +234,7 @@ class _Kept:
             self.threshold = float(np.nextafter(lost, np.float32(2)))
             new &= scores > lost
         self._parts = [(left[new], right[new], scores[new])]
-        self._held = int(new.sum())
+        self._count = int(new.sum())
         return self._parts[0]
 
     def pairs(self) -> Pairs:
