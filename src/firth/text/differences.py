@@ -257,20 +257,22 @@ class _Comparison:
     ) -> None:
         self.a, self.b, self.lexicon, self.encoder, self.pairs = a, b, lexicon, encoder, pairs
         by_key = shared(a.keys, b.keys)
-        used = {i for i, _ in by_key}, {j for _, j in by_key}
-        self.only_a = [token for n, token in enumerate(a.tokens) if n not in used[0]]
-        self.only_b = [token for n, token in enumerate(b.tokens) if n not in used[1]]
+        free_a, free_b = {*range(len(a.keys))}, {*range(len(b.keys))}
+        free_a.difference_update(i for i, _ in by_key)
+        free_b.difference_update(j for _, j in by_key)
+        self.only_a = [a.tokens[i] for i in sorted(free_a)]
+        self.only_b = [b.tokens[j] for j in sorted(free_b)]
         self.places: Pairs = shared([a.keys[n] for n in a.content], [b.keys[n] for n in b.content])
         anchors = [(a.content[i], b.content[j]) for i, j in self.places] or by_key
         self.runs: list[Run] = differing_runs(a.keys, b.keys, anchors)
-        left = {id(token) for token in (*self.only_a, *self.only_b)}
-        self.sides: list[tuple[Tokens, Tokens]] = [
+        sides = [
             (
-                [token for token in a.tokens[i:j] if id(token) in left],
-                [token for token in b.tokens[k:n] if id(token) in left],
+                [a.tokens[place] for place in range(i, j) if place in free_a],
+                [b.tokens[place] for place in range(k, n) if place in free_b],
             )
             for i, j, k, n in self.runs
         ]
+        self.sides: list[tuple[Tokens, Tokens]] = [both for both in sides if all(both)]
 
         self.added: set[int] = set()
         for i, j, k, n in self.runs:
@@ -317,7 +319,8 @@ class _Comparison:
         calendar = self.lexicon.calendar if kind == "date" else {}
         a = [token for token in self.only_a if token.kind == kind or token.lower in calendar]
         b = [token for token in self.only_b if token.kind == kind or token.lower in calendar]
-        a, b = self._counted(a, self.a, b, self.b), self._counted(b, self.b, a, self.a)
+        if a and b:
+            a, b = self._counted(a, self.a, b, self.b), self._counted(b, self.b, a, self.a)
         for token in a[:_MANY]:
             same = next((other for other in b[:_MANY] if self._same_value(token, other)), None)
             if same is not None:
@@ -350,9 +353,9 @@ class _Comparison:
     def _days(self, read: Words, other: Words) -> list[Token]:
         """Return the names of days that stand inside the words of one text alone."""
         return [
-            Token(key, name, read.text.find(name), read.text.find(name) + len(name), "date", name)
+            Token(key, name, name, "date", start=at, end=at + len(name))
             for name, key in self.lexicon.calendar.items()
-            if name in read.text and name not in other.text
+            if (at := read.text.find(name)) >= 0 and name not in other.text
         ]
 
     def _same_value(self, one: Token, two: Token) -> bool:
@@ -415,22 +418,21 @@ class _Comparison:
         flips: list[Token] = []
         if lexicon.negation_pattern is not None:
             flips = [
-                Token("", match[0], *match.span(), "word", match[0].lower())
+                Token("", match[0], match[0].lower(), "word", start=match.start(), end=match.end())
                 for match in lexicon.negation_pattern.finditer(read.text)
             ]
-        inside = {place for flip in flips for place in range(flip.start, flip.end)}
-        spelled = {other.lower for other in others[:_MANY]}
+        inside = [(flip.start, flip.end) for flip in flips]
         for token in tokens:
-            if token.kind != "word" or token.start in inside or token.start in self.added:
+            negates = token.lower in lexicon.negations
+            if token.kind != "word" or not (negates or token.key in lexicon.denials):
+                continue
+            if token.start in self.added or any(i <= token.start < j for i, j in inside):
                 continue
             after = lexicon.idioms.get(token.lower)
             beside = read.text[token.end : token.end + _NEXT].split()[:1] if after else []
             if after and beside and (beside[0] in after or beside[0].isdecimal()):  # No 7
                 continue
-            if token.lower in lexicon.negations or (
-                token.key in lexicon.denials
-                and not any(self._same_word(token.lower, other) for other in spelled)
-            ):
+            if negates or not any(self._same_word(token.lower, o.lower) for o in others[:_MANY]):
                 flips.append(token)
         return flips
 
@@ -443,18 +445,15 @@ class _Comparison:
             yield from self._inside()
             return
         for side_a, side_b in self.sides:
-            keys = {token.key: token for token in side_b}
-            words = {token.lower: token for token in side_b if token.kind == "word"}
-            for token in side_a if side_b else ():
-                against = self.lexicon.opposites.get(token.key, frozenset()) & keys.keys()
-                met = [keys[key] for key in sorted(against)]
-                if not met and token.kind == "word":
-                    forms = _other_forms(token.lower, self.lexicon)
-                    met = [words[form] for form in forms if form in words]
-                is_short = _is_short((side_a, side_b))
-                met = [other for other in met if is_short or (token.means and other.means)]
-                if met:
-                    yield token, met[0]
+            is_short = _is_short((side_a, side_b))
+            for token in side_a:
+                against = self.lexicon.opposites.get(token.key, frozenset())
+                for other in side_b[:_MANY]:
+                    if (is_short or (token.means and other.means)) and (
+                        other.key in against or _negates(token, other, self.lexicon)
+                    ):
+                        yield token, other
+                        break
 
     def _inside(self) -> Iterator[tuple[Token, Token]]:
         """Yield opposites that are parts of longer words, or of texts without spaces."""
@@ -627,6 +626,8 @@ class _Comparison:
     def _clauses(self) -> Iterator[Difference]:
         """Yield longer runs that only one text has."""
         for i, j, k, n in self.runs:
+            if max(j - i, n - k) < _CLAUSE:
+                continue
             a = [t for t in self.a.tokens[i:j] if t.means]
             b = [t for t in self.b.tokens[k:n] if t.means]
             if len(a) >= _CLAUSE and not b:
@@ -653,20 +654,18 @@ def _has_part(joined: str, part: str) -> bool:
     return part in joined and (len(part) > 1 or (joined.startswith(part) and len(joined) <= 2))
 
 
-def _other_forms(word: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield words that negate a word by their form, or that it negates: *unfit* for *fit*."""
-    for prefix in lexicon.prefixes:
-        if len(word) > _SHORT:
-            yield prefix + word
-        if word.startswith(prefix) and len(word) > len(prefix) + _SHORT:
-            yield word.removeprefix(prefix)
-    for without, full in lexicon.suffixes:
-        if word.endswith(without):
-            yield from (word.removesuffix(without), word.removesuffix(without) + full)
-        elif word.endswith(full):
-            yield word.removesuffix(full) + without
-        elif len(word) > _SHORT:
-            yield word + without
+def _negates(token: Token, other: Token, lexicon: Lexicon) -> bool:
+    """Return whether one word negates the other by its form: *unfit* and *fit*."""
+    if token.kind != "word" or other.kind != "word":
+        return False
+    short, long = sorted((token.lower, other.lower), key=len)
+    if len(short) > _SHORT and long.endswith(short):
+        return long.removesuffix(short) in lexicon.prefixes
+    return any(
+        one.endswith(without) and two in (root := one.removesuffix(without), root + full)
+        for without, full in lexicon.suffixes
+        for one, two in ((short, long), (long, short))
+    )
 
 
 def _is_abbreviation(short: str, long: str) -> bool:

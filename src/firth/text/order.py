@@ -122,10 +122,15 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     common = 2 * len(places) / max(1, len(a.content) + len(b.content))
     if len(places) < 2 or common < _COMMON:
         return 0.0, []
-    ranks_a, ranks_b = _ranks(a, lexicon), _ranks(b, lexicon)
-    ranked = sorted((ranks_a[i], ranks_b[j], i, j) for i, j in places)
-    ascending = _ascending([rank for _, rank, _, _ in ranked])
-    turned = [(i, j) for n, (_, _, i, j) in enumerate(ranked) if n not in ascending]
+    turned: Pairs = []
+    if any(one > two for (_, one), (_, two) in pairwise(places)):
+        ranks_a, ranks_b = _ranks(a, lexicon), _ranks(b, lexicon)
+        ranked = sorted((ranks_a[i], ranks_b[j], i, j) for i, j in places)
+        ascending = _ascending([rank for _, rank, _, _ in ranked])
+        turned = [(i, j) for n, (_, _, i, j) in enumerate(ranked) if n not in ascending]
+    is_passive = [not lexicon.by.isdisjoint(t.lower for t in words.tokens) for words in (a, b)]
+    if not turned and not any(is_passive):
+        return 0.0, []
     if not turned:
         back = [(j, i) for i, j in places]
         actors = _actors(a, b, places, lexicon)
@@ -145,9 +150,7 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     is_pair = len(a.tokens) == len(b.tokens) == len(turned) + 1
     score *= 1.0 if blocks > _BLOCKS or is_exchange or is_pair else _MOVED
     score *= common**0.5
-    if lexicon.by.isdisjoint(t.lower for t in a.tokens) != lexicon.by.isdisjoint(
-        t.lower for t in b.tokens
-    ):
+    if is_passive[0] != is_passive[1]:
         score *= _VOICE
     if any(a.tokens[a.content[i]].is_character for i, _ in turned):
         score *= _CHARACTERS

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from firth.text.lexicon import lexicon_of
-from firth.text.words import UNSPACED, combining_marks, stemmer_of, stems, words
+from firth.text.words import UNSPACED, characters, combining_marks, stemmer_of, stems, words
 
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([^\W\d_]*)$")
 _RANGE = re.compile(r"(\d{1,4})[-\u2013/](\d{1,4})$")
@@ -36,6 +36,8 @@ _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
 NOUNS_WITH_CAPITALS = ("de", "lb")
+_SHORT = 3
+"""Letters of a word that has no capital in a title, at most."""
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
 _VALUES = ("value", "sign")
@@ -54,15 +56,17 @@ def _pattern(ascii_alone: bool) -> re.Pattern[str]:
         marks, unspaced, hangul = combining_marks(), UNSPACED, _HANGUL
     letter, sign = f"[^\\W\\d_{unspaced}]", f"[^\\W{unspaced}{hangul}]"
     before = f"[^\\W\\d{unspaced}{hangul}]*+"
-    # Possessive, and a run is tried from its beginning alone: the time is linear in the text.
+    value = f"(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
+    # Possessive, and a run is tried from its beginning alone: the time is linear in the text. What
+    # most words are comes first: letters that nothing joins to what follows.
     return re.compile(
-        f"(?:(?P<money>[$\u20ac\u00a3\u00a5\u20b9])\\s?)?"
-        f"(?P<value>(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
-        f"(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
-        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?|"
-        f"(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}])"
-        f"|(?P<word>(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
-        f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+)"
+        f"(?P<word>(?<!\\w){letter}{{2,}}+(?![\\w{marks}'\u2019\u02bc-])"
+        f"|(?!{value})(?:(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
+        f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+))"
+        f"|(?:(?P<money>[$\u20ac\u00a3\u00a5\u20b9])\\s?)?"
+        f"(?P<value>{value}(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
+        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?"
+        f"|(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}])"
     )
 
 
@@ -72,36 +76,46 @@ class Token(NamedTuple):
     Attributes:
         key: What is compared: the stem of a word, or what a value says, in base units.
         text: As it is written.
-        start, end: First character, and the one past the last.
+        lower: The word in lower case; of a number, its digits without a unit.
         kind: `word`, `number` (any value with digits, numerals or ordinals) or `date` (a day or
             month).
-        lower: The word in lower case; of a number, its digits without a unit.
         means: Whether it is a word of meaning, and no function word.
-        is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
-        has_unit: Whether it is a number with a unit, a currency or a time of day.
         is_character: Whether it is a character of a script without spaces, or a run of katakana.
+        has_unit: Whether it is a number with a unit, a currency or a time of day.
+        is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
+        start, end: First character, and the one past the last.
     """
 
     key: str
     text: str
-    start: int
-    end: int
-    kind: str
     lower: str
+    kind: str
     means: bool = True
-    is_name: bool = False
-    has_unit: bool = False
     is_character: bool = False
+    has_unit: bool = False
+    is_name: bool = False
+    start: int = 0
+    end: int = 0
 
 
 class _Word(NamedTuple):
-    """A word in lower case, its stem, and what it may be wherever it stands."""
+    """A word, and what it may be wherever it stands.
 
+    Attributes:
+        token: All of a token but its place.
+        lower: The word in lower case.
+        is_value: Whether it may be a numeral, a day or a month.
+        has_capital: Whether it begins with one, and is not *I*.
+        is_long: Whether it has a capital in a title.
+        is_plain: Whether it is nothing else than a word, wherever it stands.
+    """
+
+    token: tuple[str | bool, ...]
     lower: str
-    key: str
-    means: bool
     is_value: bool
-    is_name: bool
+    has_capital: bool
+    is_long: bool
+    is_plain: bool
 
 
 _REMEMBERED = 1 << 15
@@ -109,26 +123,36 @@ _LONG_WORD = 64
 """Letters of a word that is remembered, at most, so that what is remembered has a bound."""
 
 
-@lru_cache(_REMEMBERED)
 def _word(written: str, language: str) -> _Word:
     lexicon = lexicon_of(language)
     plain = written.replace(".", "").replace("\u2019", "'")  # U.S. and p.m.
     plain = plain.removesuffix("'s").removesuffix("'").replace("'", "")
-    lower = next(iter(words(plain)), plain.lower())
-    key = next((e for e in lexicon.endings if lower.endswith(e) and len(lower) > len(e) + 1), "")
-    base = lexicon.irregular.get(lower, lower.removesuffix(key))
-    (root,) = stems([base], stemmer_of(language))
+    lower = plain.lower()
+    if not lower.isascii() or not lower.isalnum():
+        lower = next(iter(words(plain)), lower)
+    root = lower
+    if len(written) <= _LONG_WORD:
+        ending = next(
+            (e for e in lexicon.endings if lower.endswith(e) and len(lower) > len(e) + 1), ""
+        )
+        base = lexicon.irregular.get(lower, lower.removesuffix(ending))
+        (root,) = stems([base], stemmer_of(language))
     lists = lexicon.numerals, lexicon.ordinals, lexicon.calendar
     is_value = written in _ROMAN or any(lower in values for values in lists)
-    is_name = lower in lexicon.given_names and written[0].isupper()
-    return _Word(lower, root, lower not in lexicon.stop, is_value, is_name)
+    has_capital = written[0].isupper() and written not in ("I", "I'm")
+    is_name = has_capital and lower in lexicon.given_names
+    is_character = bool(characters(plain))
+    return _Word(
+        (root, written, lower, "word", lower not in lexicon.stop, is_character, False, is_name),
+        lower,
+        is_value,
+        has_capital,
+        len(written) > _SHORT and plain.isalpha() and not is_character,
+        not (is_value or has_capital or any(map(str.isdigit, written))),
+    )
 
 
-def _as_word(written: str, language: str) -> _Word:
-    """Return a word with its stem; a very long one has none, and is not remembered."""
-    if len(written) <= _LONG_WORD:
-        return _word(written, language)
-    return _Word(written.lower(), written.lower(), means=True, is_value=False, is_name=False)
+_remembered = lru_cache(_REMEMBERED)(_word)
 
 
 class _Matches:
@@ -137,7 +161,10 @@ class _Matches:
     def __init__(self, text: str, language: str) -> None:
         self.text, self.lexicon = text, lexicon_of(language)
         self.matches = [*_pattern(text.isascii()).finditer(text)]
-        self.words = [_as_word(match[0], language) for match in self.matches]
+        self.words = [
+            (_remembered if len(written := match[0]) <= _LONG_WORD else _word)(written, language)
+            for match in self.matches
+        ]
 
     def lower(self, at: int) -> str:
         """Return the lower-case word at a place; "" where there is none."""
@@ -153,34 +180,34 @@ class _Matches:
     def token(self, at: int, count: int, key: str, kind: str, lower: str) -> Token:
         """Return a token of several matches from one on."""
         start, end = self.matches[at].start(), self.matches[at + count - 1].end()
-        return Token(key, self.text[start:end], start, end, kind, lower)
+        return Token(key, self.text[start:end], lower, kind, start=start, end=end)
 
 
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, in time that is linear in its length."""
     read = _Matches(text, language)
-    capitals = language not in NOUNS_WITH_CAPITALS and not _is_title(read.matches)
+    both = zip(read.matches, read.words, strict=True)
+    plain = [Token._make(word.token + match.span()) for match, word in both]
+    has_names: bool | None = None if language not in NOUNS_WITH_CAPITALS else False
     tokens: list[Token] = []
     at = 0
-    for place, (match, word) in enumerate(zip(read.matches, read.words, strict=True)):
+    for place in [n for n, word in enumerate(read.words) if not word.is_plain]:
         if place < at:
             continue
-        if match.lastgroup in _VALUES:
-            values, count = _value(read, at)
-        elif word.is_value and (value := _value_in_words(read, at)):
+        token, word = plain[place], read.words[place]
+        if read.matches[place].lastgroup in _VALUES:
+            values, count = _value(read, place)
+        elif word.is_value and (value := _value_in_words(read, place)):
             values, count = [value[0]], value[1]
         else:
-            (start, end), written = match.span(), match[0]
-            name = word.is_name or (
-                capitals and written[0].isupper() and _is_name(text, start, written)
-            )
-            token = Token(word.key, written, start, end, "word", word.lower, word.means, name)
-            values, count = [token], 1
-            if match.lastgroup == "unspaced":
-                values = [token._replace(is_character=True)]
+            if word.has_capital and not token.is_name and _is_inside(text, token.start):
+                has_names = not _is_title(read.words) if has_names is None else has_names
+                plain[place] = Token._make((*token[:7], has_names, *token[8:]))
+            continue
+        tokens += plain[at:place]
         tokens += values
-        at += count
-    return tuple(tokens)
+        at = place + count
+    return (*tokens, *plain[at:])
 
 
 def _value_in_words(read: _Matches, at: int) -> tuple[Token, int] | None:
@@ -205,10 +232,9 @@ def _value(read: _Matches, at: int) -> tuple[list[Token], int]:
     match, lexicon = read.matches[at], read.lexicon
     start, written = match.start("value"), match["value"].rstrip(".,:/-\u2013")
     if span := _RANGE.match(written):  # 1903-1967 is two numbers, as 1903 to 1967 is
-        ends = [(start + first, start + last) for first, last in (span.span(1), span.span(2))]
         return [
-            Token(f"{int(read.text[i:j])}", read.text[i:j], i, j, "number", read.text[i:j])
-            for i, j in ends
+            Token(f"{int(part)}", part, part, "number", start=start + i, end=start + j)
+            for part, (i, j) in ((span[n], span.span(n)) for n in (1, 2))
         ], 1
     number = _NUMBER.match(written)
     amount = _amount(number[1], lexicon.language) if number else None
@@ -317,14 +343,10 @@ def _numeral(read: _Matches, at: int) -> tuple[float, int]:
     return total + hundreds + digits, count
 
 
-def _is_title(matches: Sequence[re.Match[str]]) -> bool:
+def _is_title(words: Sequence[_Word]) -> bool:
     """Return whether most longer words have a capital, as in a headline: none is then a name."""
-    long = capitals = 0
-    for match in matches[1:]:
-        if match.lastgroup == "word" and match.end() - match.start() > 3:
-            long += 1
-            capitals += match[0][0].isupper()
-    return long > 2 and capitals > _TITLE * long
+    long = [word.has_capital for word in words[1:] if word.is_long]
+    return len(long) > 2 and sum(long) > _TITLE * len(long)
 
 
 def _beside_number(matches: Sequence[re.Match[str]], at: int) -> bool:
@@ -337,13 +359,16 @@ def _is_numbered(read: _Matches, at: int) -> bool:
     if at == 0 or not read.matches[at - 1]["word"]:
         return False
     start = read.matches[at - 1].start()
-    has_capital = read.matches[at - 1][0][0].isupper() and read.words[at - 1].means
+    has_capital = read.matches[at - 1][0][0].isupper() and read.words[at - 1].token[4]
     long = len(read.matches[at][0]) > 1
-    return read.follows(at) != "" and has_capital and (long or _is_name(read.text, start, ""))
+    return read.follows(at) != "" and has_capital and (long or _is_inside(read.text, start))
 
 
-def _is_name(text: str, start: int, word: str) -> bool:
-    """Return whether a word with a capital does not open a sentence."""
-    if word in ("I", "I'm"):
+def _is_inside(text: str, start: int) -> bool:
+    """Return whether a place does not open a sentence."""
+    before = text[max(0, start - 8) : start]
+    if not before:
         return False
-    return not _OPENING.search(text[max(0, start - 8) : start])
+    if before[-1] == " " and before[-2:-1].isalnum():
+        return True
+    return not _OPENING.search(before)
