@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from figures import Cell, record
-from firth.plain import encoded
+from firth.plain import opened_encoder
 from firth.run.console import set_quiet
 from firth.run.executor import Local
 from firth.run.settings import TEXT_ALONE
@@ -133,7 +133,9 @@ def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
     """Return unit vectors of the texts, (n, d), kept in a file."""
     if not stored.is_file():
         name = TEXT_ALONE if encoder == "text alone" else encoder
-        (found,) = encoded([list(texts.texts)], name, texts.language, SEED, Local())
+        lists = [list(texts.texts)]
+        with opened_encoder(lists, name, texts.language, SEED, Local()) as opened:
+            found = opened.encode(*lists)
         np.save(stored.with_suffix(".part.npy"), unit(found.astype(np.float64)).astype(np.float32))
         stored.with_suffix(".part.npy").rename(stored)
     vectors: Singles = np.load(stored)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from firth.corpus.build import build_corpus
-from firth.encoders.encoder import Encoder
+from firth.encoders.encoder import Encoder, PretrainedEncoder
 from firth.encoders.kinds import open_encoder
 from firth.encoders.static import STATIC
 from firth.encoders.words import build_words
@@ -39,13 +39,15 @@ def calibrate(
     *,
     encoder: str | Encoder | None = None,
     documents: Sequence[object] | None = None,
+    unrelated: Sequence[str] | Singles | Floats | None = None,
     language: str = AUTO,
     seed: int = 13,
 ) -> "Calibration":
     """Return what cosines mean among some texts, for any encoder; no run is needed.
 
     A threshold is for the best of all: the cosine that a share of the texts without a counterpart
-    reaches with its nearest. That is the cut of a vector store of these texts.
+    reaches with its nearest. That is the cut of a vector store of these texts. Of texts, and not
+    of vectors, near misses are shown, too: up to 500 are encoded beside them.
 
     Args:
         texts: At least 20 texts, or their vectors, (n, d), of any length.
@@ -55,6 +57,9 @@ def calibrate(
         documents: Document of each text. Texts of one document, or of versions of one, are not
             compared; versions share rare words, which vectors do not tell. By default each text is
             one.
+        unrelated: Texts, or vectors, of the same kind that cannot have a counterpart among these,
+            such as those of another year: at least 20. They prove the rate, which is modelled
+            otherwise.
         language: ISO 639-1. By default it is recognized.
         seed: Of everything that is drawn.
 
@@ -67,29 +72,63 @@ def calibrate(
         >>> known.threshold(false_match_rate=0.01), known.chance(0.71)  # doctest: +SKIP
         (0.68, 0.006)
     """
-    from firth.search.calibrate import fit_matches, with_versions
-    from firth.search.calibration import Calibration
+    from firth.search.calibrate import draw_near, fit_matches, know_strangers, with_versions
+    from firth.search.calibration import OF_WORDS, Calibration, NearMisses
 
-    is_encoded = isinstance(texts, np.ndarray) and texts.dtype.kind == "f"
-    if is_encoded and np.ndim(texts) != 2:
-        raise InputError(f"texts: got shape {np.shape(texts)}; expected vectors, (n, d)")
-    if is_encoded and not np.isfinite(texts).all():
-        raise InputError("texts: vectors have NaN or infinity; expected finite numbers")
-    read = texts if is_encoded else checked_texts(texts, "texts")
+    read = _texts_or_vectors(texts, "texts")
     if documents is not None and len(documents) != len(read):
         raise InputError(f"got {len(read)} texts and {len(documents)} documents; expected as many")
-    if isinstance(read, list):
-        if not read:
-            raise InputError("texts: expected a list of texts, at least one")
-        (vectors,) = encoded([read], encoder, language, seed, Local())
-    else:
-        vectors = unit(np.asarray(read, np.float64)).astype(np.float32)
-    owners = np.arange(len(read))
+    others = None if unrelated is None else _texts_or_vectors(unrelated, "unrelated")
+    if others is not None and (len(others) < _STRANGERS or type(others) is not type(read)):
+        raise InputError(
+            f"unrelated: got {len(others)} {_kind(others)} beside {_kind(read)}; expected at least "
+            f"{_STRANGERS}, of the same kind"
+        )
+    owners, near, is_alone = np.arange(len(read)), NearMisses(), False
     if documents is not None:
         owners = np.unique([str(name) for name in documents], return_inverse=True)[1]
-        if isinstance(read, list):
+    if isinstance(read, list):
+        if documents is not None:
             owners = with_versions(read, owners)
-    return Calibration(fit_matches(vectors, owners, seed))
+        name = chosen_encoder([read], encoder, language, seed, Local())
+        is_alone = name == TEXT_ALONE
+        code = _recognized([read]) if language == AUTO else language
+        with opened_encoder([read], name, language, seed, Local()) as opened:
+            vectors = opened.encode(read)
+            near = draw_near(read, vectors, opened.encode, code, seed)
+            others = opened.encode(others) if isinstance(others, list) else None
+    else:
+        vectors = read
+    if isinstance(others, np.ndarray):
+        known, unlike = know_strangers(vectors, owners, others, seed)
+        # What was learned from the texts knows them better, and the second best tell just that.
+        return Calibration(known, near=near, notes=() if is_alone else unlike)
+    notes = (OF_WORDS,) if is_alone else ()
+    return Calibration(fit_matches(vectors, owners, seed), near=near, notes=notes)
+
+
+def _kind(texts: object) -> str:
+    return "texts" if isinstance(texts, list) else "vectors"
+
+
+def _texts_or_vectors(texts: Sequence[str] | Singles | Floats, name: str) -> list[str] | Singles:
+    """Return texts, at least one, or unit vectors, (n, d)."""
+    if not isinstance(texts, np.ndarray) or texts.dtype.kind != "f":
+        checked = checked_texts(texts, name)
+        if not checked:
+            raise InputError(f"{name}: expected a list of texts, at least one")
+        return checked
+    if np.ndim(texts) != 2:
+        raise InputError(f"{name}: got shape {np.shape(texts)}; expected vectors, (n, d)")
+    if not np.isfinite(texts).all():
+        raise InputError(f"{name}: vectors have NaN or infinity; expected finite numbers")
+    return unit(np.asarray(texts, np.float64)).astype(np.float32)
+
+
+def _recognized(lists: Sequence[list[str]]) -> str:
+    """Return the language of some texts of lists, or several, as `de+fr`."""
+    every = 1 + sum(map(len, lists)) // _RECOGNIZED
+    return languages_of_texts(text for texts in lists for text in texts[::every])
 
 
 def match(
@@ -170,8 +209,7 @@ def match(
             f"{_STRANGERS}, and two lists"
         )
     if language == AUTO:
-        every = 1 + sum(map(len, read)) // _RECOGNIZED
-        language = languages_of_texts(text for texts in read for text in texts[::every])
+        language = _recognized(read)
     if encoder is None or encoder == AUTO:
         encoder = affordable_encoder(sum(map(len, read)), language)
     opened = None if encoder == TEXT_ALONE else open_encoder(encoder)
@@ -196,26 +234,33 @@ def match(
     )
 
 
-def encoded(
+def chosen_encoder(
     lists: Sequence[list[str]],
     encoder: str | Encoder | None,
     language: str,
     seed: int,
     executor: Executor,
-) -> list[Singles]:
-    """Return unit vectors of the texts of each list, (n, d); arguments as of `match`."""
-    if encoder is None or encoder == AUTO:
-        with _run_of(lists, executor, {"seed": seed, "corpus.language": language}) as run:
-            encoder = with_chosen_encoder(run).settings.encoder.model
+) -> str | Encoder:
+    """Return the encoder that is meant, or `none`; arguments as of `match`."""
+    if encoder is not None and encoder != AUTO:
+        return encoder
+    with _run_of(lists, executor, {"seed": seed, "corpus.language": language}) as run:
+        return with_chosen_encoder(run).settings.encoder.model
+
+
+@contextmanager
+def opened_encoder(
+    lists: Sequence[list[str]], encoder: str | Encoder, language: str, seed: int, executor: Executor
+) -> Iterator[PretrainedEncoder]:
+    """Yield an encoder, or, for `none`, one that is learned from the lists."""
     if encoder != TEXT_ALONE:
-        opened = open_encoder(encoder)
-        return [opened.encode(texts) for texts in lists]
+        yield open_encoder(encoder)
+        return
     values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
     with _run_of(lists, executor, values) as run:
         build_blend(run)
         build_static_encoder(run)
-        learned = open_encoder(str(run.folder(STATIC)))
-        return [learned.encode(texts) for texts in lists]
+        yield open_encoder(str(run.folder(STATIC)))
 
 
 @contextmanager

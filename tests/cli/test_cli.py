@@ -158,3 +158,23 @@ def test_two_files_are_matched_side_by_side(tmp_path: Path) -> None:
             assert [row["right: title"] for row in csv.DictReader(file)] == [
                 row["right: name"] for row in rows
             ]
+
+
+def test_a_file_of_unrelated_texts_proves_a_rate(tmp_path: Path) -> None:
+    """Of matches and of cosines; fewer than 20 texts prove nothing, and a run has no such file."""
+    colors, things = ("red", "blue", "green", "grey", "pink"), ("mill", "quay", "barn", "shed")
+    names = [f"{color} {thing} {where}" for color in colors for thing in things for where in
+             ("street", "garden", "market")]  # fmt: skip
+    left, right, other = (tmp_path / f"{side}.txt" for side in ("left", "right", "other"))
+    left.write_text("\n".join(names[:30]))
+    right.write_text("\n".join(f"the {name} house" for name in names[:30]))
+    other.write_text("\n".join(names[30:]))
+    options = "--encoder", "none", "--unrelated", other, "-q"
+    matched = output("match", left, right, *options)
+    assert "proved with 30 known strangers" in " ".join(matched.split())
+    cosines = json.loads(output("calibrate", right, *options, "--json"))
+    assert cosines["matches"]["proof"] == "proved with 30 known strangers"
+    assert set(cosines["near_misses"]["0.1"]) == {"all", "not vetoed"}
+    other.write_text("\n".join(names[30:45]))
+    assert "at least 20" in firth("calibrate", right, *options).stderr
+    assert "a file of texts" in firth("calibrate", "--unrelated", other).stderr

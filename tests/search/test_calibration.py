@@ -105,6 +105,76 @@ def test_the_best_of_more_texts_is_higher() -> None:
     assert 0.25 < np.mean(best >= null.threshold(0.5, 10_000)) < 0.75
 
 
+def test_known_strangers_prove_a_rate() -> None:
+    """Ranks are chances, also where the model fails: half of the texts have many copies."""
+    rng = np.random.default_rng(3)
+    stories = directions(100, 11)[rng.integers(0, 100, 500)]
+    held = np.concatenate([directions(500, 12), copies(stories, 13)])
+    new = directions(4_300, 14)
+    known = firth.calibrate(held, unrelated=new[:300])
+    assert known.proof == "proved with 300 known strangers"
+    assert known.proof in " ".join(known.text().split())
+    best = (new[300:] @ held.T).max(axis=1)
+    for rate in (0.2, 0.1, 0.05):
+        cut = known.threshold(rate)
+        assert known.chance(cut) <= rate < known.chance(cut - 0.02)
+        assert rate / 2 < np.mean(best >= cut) < 1.6 * rate
+    assert known.threshold(0.001) == 1.0
+    assert known.threshold_of_share(best, 0.1) == 1.0, "nothing is there"
+    asked = np.concatenate([best[:200], np.full(100, 0.99)])
+    assert (best[:200] >= 0.9).sum() == 0, "premise"
+    assert 0 < known.at_most_false(asked, 0.9) < 10
+    cut = known.threshold_of_share(asked, 0.1)
+    assert (asked >= cut).sum() >= 100
+    assert (best[:200] >= cut).sum() <= known.at_most_false(asked, cut) < 100
+    with pytest.raises(InputError, match="no strangers"):
+        firth.calibrate(held).at_most_false(best, 0.9)
+    for few in (new[:19], ["a text"] * 30):
+        with pytest.raises(InputError, match=r"unrelated: .* at least 20, of the same kind"):
+            firth.calibrate(held, unrelated=few)
+
+
+def test_unrelated_texts_that_are_unlike_the_others_are_named() -> None:
+    """By the second best, which both have; in which way decides what the rate is."""
+    held, near = directions(600, 21), directions(200, 22)
+    assert not firth.calibrate(held, unrelated=near).notes
+    far = np.random.default_rng(23).standard_normal((200, D)).astype(np.float32)
+    (note,) = firth.calibrate(held, unrelated=far).notes
+    assert "less near: the rate is too low" in note
+    centered = near + near.mean(axis=0)
+    (note,) = firth.calibrate(held, unrelated=centered).notes
+    assert "nearer: the rate is too careful" in note
+
+
+def test_near_misses_have_a_number_a_name_and_a_word_of_others() -> None:
+    """One of each is replaced, the rarest word; the share that passes falls with the cut."""
+    cities, things = ["Bath", "Hull", "York", "Oslo"], ["ships", "trains", "planes", "trucks"]
+    texts = [
+        f"The mayor of {cities[i % 4]} paid for {i + 2} {things[i // 4 % 4]} at last."
+        for i in range(60)
+    ]
+    numbers, changed = calibrate._decoys(texts, "en", np.random.default_rng(1))
+    assert len(numbers) > 50
+    for number, text in zip(numbers, changed, strict=True):
+        pair = texts[number].split(), text.split()
+        differ = [at for at in range(len(pair[0])) if pair[0][at] != pair[1][at]]
+        assert differ
+        assert {*differ} <= {3, 6, 7}, "the name, the number and the thing"
+        assert all(any(other.split()[at] == pair[1][at] for other in texts) for at in differ)
+    drawn = [calibrate._decoys(texts, "en", np.random.default_rng(2)) for _ in range(2)]
+    assert drawn[0] == drawn[1] != (numbers, changed)
+
+    class Length:
+        def encode(self, texts: Sequence[str]) -> Singles:
+            return np.array([[50, text.count("1") + len(text)] for text in texts], np.float32)
+
+    near = firth.calibrate(texts, encoder=Length()).near
+    assert len(near) == len(calibrate._decoys(texts, "en", np.random.default_rng(1))[0])
+    assert near.share(-1) == 1.0 >= near.share(0.9999) > near.share(1.1) == 0.0
+    assert near.share(-1, veto=True) < 0.2, "numbers and names differ"
+    assert firth.calibrate(["a"], encoder=Length()).near.share(0.5) == 0.0
+
+
 def test_versions_of_a_document_move_a_threshold_little() -> None:
     """Each document three times with a few other words. Without that, every rate is that of copies;
     where nobody says which texts are versions, it is."""

@@ -12,9 +12,9 @@ from pandas import DataFrame
 import firth
 from firth.run.errors import InputError
 from firth.run.executor import Processes
-from firth.search.calibration import Calibration, MatchNull
-from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS, Review
-from firth.search.pairing import Compared, Proof, grouped, leads
+from firth.search.calibration import Calibration, MatchNull, Strangers
+from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS, Review, _chosen
+from firth.search.pairing import Compared, Leads, grouped, leads
 from firth.text.near import Kind
 from firth.text.types import Singles
 
@@ -241,6 +241,36 @@ def test_the_similarity_that_finds_most_is_taken() -> None:
     assert blind.similarity == BOTH
 
 
+@pytest.mark.parametrize(
+    ("counts", "chosen"),
+    [
+        ({WORDS: 100, BOTH: 100}, BOTH),
+        ({WORDS: 115, CHARACTERS: 90, BOTH: 100}, BOTH),
+        ({WORDS: 116, CHARACTERS: 90, BOTH: 100}, WORDS),
+        ({WORDS: 0, ENCODER: 5, BOTH: 0}, BOTH),
+        ({WORDS: 0, ENCODER: 6, BOTH: 0}, ENCODER),
+    ],
+)
+def test_another_similarity_must_find_many_more(counts: dict[str, int], chosen: str) -> None:
+    """The best of several is best by chance, too: a tenth more and five matches are not enough."""
+    assert _chosen(counts) == chosen
+
+
+@pytest.mark.parametrize(("more", "are_matches"), [(45, False), (47, True)])
+def test_mutual_matches_must_be_more_than_those_of_strangers(more: int, are_matches: bool) -> None:
+    """Three in ten of 400 are mutual by chance: 9.2 is a deviation, and five of them decide."""
+    n, mutual = 400, 120 + more
+    result = Leads(
+        nearest=np.zeros((n, 2), np.int64),
+        angles=np.ones((n, 2)),
+        leads=np.where(np.arange(n) < mutual, 1.0, 0.0),
+        null=np.linspace(-1, 0.5, 800),
+        strangers=np.where(np.arange(800) < 240, 2.0, 0.0)[::-1],
+        without=200,
+    )
+    assert result.found(0.9, None).is_match.sum() == mutual * are_matches
+
+
 def test_words_that_tell_entries_of_a_list_apart_veto_a_match() -> None:
     """Two seasons of each cup say that years matter; no fixed list of words does."""
     cups = [" ".join(text.split()[:3]) for text in LEFT[:60]]
@@ -363,9 +393,8 @@ def test_known_strangers_prove_how_many_matches_are_false() -> None:
     rng, missed = np.random.default_rng(5), 0
     for _ in range(200):
         leads_of = rng.standard_normal(150)
-        proof = Proof.of(leads_of[:50], 100, seed=int(rng.integers(1_000)))
-        unknown = np.sort(leads_of[50:])
-        bounds = [proof.at_most_false(lead) for lead in unknown]
+        known, unknown = Strangers(np.sort(leads_of[:50])), np.sort(leads_of[50:])
+        bounds = [known.at_most_false(lead, 100) for lead in unknown]
         missed += any(100 - at > bound for at, bound in enumerate(bounds))
     assert missed <= 20, "0.05 of 200, and four deviations"
     unrelated = lines(100, 7)

@@ -11,7 +11,6 @@ from firth.cli.options import (
     Force,
     Out,
     Quiet,
-    RayAddress,
     RunFolder,
     Top,
     Where,
@@ -114,6 +113,13 @@ EncoderName = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Encoder. By default the one that firth build would take."),
 ]
+Unrelated = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Texts of the same kind that cannot have a counterpart: they prove the rate.",
+    ),
+]
 
 
 def match(
@@ -140,8 +146,8 @@ def match(
         bool, typer.Option("--veto", help="Texts that differ in what matters do not match.")
     ] = False,
     encoder: EncoderName = None,
+    unrelated: Unrelated = None,
     workers: Workers = 1,
-    ray: RayAddress = None,
     out: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -172,7 +178,8 @@ def match(
         encoder=encoder,
         left_ids=ids[0],
         right_ids=ids[1] if right is not None else None,
-        executor=executor_of(workers, ray),
+        unrelated=_unrelated(unrelated, column),
+        executor=executor_of(workers, None),
     )
     if out is None:
         show_result(result, as_json)
@@ -201,6 +208,7 @@ def calibrate(
     run: RunFolder = None,
     column: Column = "text",
     encoder: EncoderName = None,
+    unrelated: Unrelated = None,
     false_match_rate: Annotated[
         float | None,
         typer.Option(help="Print the cosine that so many texts without a counterpart reach."),
@@ -218,10 +226,10 @@ def calibrate(
         if run is not None:
             raise InputError("got a file and --run; expected one of them")
         texts = [document.text.strip() for document in _documents(file, column)]
-        known = calibrate_texts(texts, encoder=encoder)
+        known = calibrate_texts(texts, encoder=encoder, unrelated=_unrelated(unrelated, column))
     else:
-        if encoder is not None:
-            raise InputError("got --encoder without a file of texts; a run has its own")
+        if encoder is not None or unrelated is not None:
+            raise InputError("got --encoder or --unrelated; expected a file of texts beside them")
         opened = Run.open(run_folder(run))
         build_calibration(opened)
         known = Calibration.open(opened)
@@ -233,6 +241,13 @@ def calibrate(
     if known.matches and false_match_rate * known.matches.drawn < GUESSED:
         line += f"; a guess, as it is fitted to {known.matches.drawn:,} texts"
     show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
+
+
+def _unrelated(file: Path | None, column: str) -> list[str] | None:
+    """Return the texts of a file, whose columns have the names of the left list."""
+    if file is None:
+        return None
+    return [document.text.strip() for document in _documents(file, column.partition("=")[0])]
 
 
 def _documents(file: Path, column: str) -> "list[Document]":

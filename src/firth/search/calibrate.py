@@ -4,6 +4,7 @@ A question is the title of a document, or its first words. Its document is hidde
 is left was written to answer it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -26,25 +27,31 @@ from firth.search.calibration import (
     CALIBRATION,
     FEWEST,
     FEWEST_ASKED,
+    FLOOR,
     NULL,
     SCORES,
     Asked,
     Calibration,
     MatchNull,
+    NearMisses,
+    Strangers,
     best_share,
     scripts_of,
+    unlike,
 )
+from firth.search.evidence import Reader
 from firth.search.index import INDEX, NAMING, WHOLE, Index, index_encoder
 from firth.search.search import UNITS, Search
-from firth.text.types import Floats, Ints, Singles
-from firth.text.words import words
+from firth.text.tokens import Token, tokens_of
+from firth.text.types import Encode, Floats, Ints, Singles
+from firth.text.words import language_among, words
 
 QUESTIONS, WORDS = 300, 25
 """Questions that are asked, and the most words of each."""
 SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 32
 """Texts whose best match is looked for, texts among which, and groups of their documents at most.
 In one of so many pairs the best and the second best are of one group, and the third counts."""
-_ROWS = 256
+_ROWS, DECOYS = 256, 500
 _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 
 
@@ -89,6 +96,95 @@ def fit_matches(
             cosines[owners[rows, None] == owners_of_others] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
     return MatchNull.fit(best, texts or len(among))
+
+
+def know_strangers(
+    vectors: Singles, owners: Ints, strangers: Singles, seed: int
+) -> tuple[Strangers, tuple[str, ...]]:
+    """Return the best matches of texts that cannot have a counterpart, and what must be said.
+
+    Args:
+        vectors: Unit vectors of the texts among which matches are looked for, (n, d).
+        owners: Document of each, (n,).
+        strangers: Unit vectors, (m, d).
+        seed: Of the texts whose second best are compared with those of the strangers.
+    """
+    drawn = np.random.default_rng(derive_seed(seed, "strangers")).permutation(len(vectors))[:SAMPLE]
+    best, second = _two_best(strangers, vectors, np.full(len(strangers), -1), owners)
+    known = Strangers(np.sort(best), len(vectors))
+    best_of_texts, second_of_texts = _two_best(vectors[drawn], vectors, owners[drawn], owners)
+    cut = known.threshold(FLOOR)
+    return known, unlike(second_of_texts[best_of_texts < cut], second[best < cut])
+
+
+def _two_best(
+    vectors: Singles, others: Singles, owners: Ints, owners_of_others: Ints
+) -> tuple[Floats, Floats]:
+    """Return the best and second cosine of each vector, (n,) each, in other documents."""
+    two = np.empty((len(vectors), 2))
+    for at in range(0, len(vectors), _ROWS):
+        cosines = vectors[at : at + _ROWS] @ others.T
+        cosines[owners[at : at + _ROWS, None] == owners_of_others] = -1.0
+        two[at : at + _ROWS] = np.partition(cosines, (-2, -1), axis=1)[:, -2:]
+    return two[:, 1], two[:, 0]
+
+
+def draw_near(
+    texts: Sequence[str], vectors: Singles, encode: Encode, language: str, seed: int
+) -> NearMisses:
+    """Return near misses of some texts.
+
+    Args:
+        texts: With fewer than two there are none.
+        vectors: Unit vectors, (n, d).
+        encode: Gives unit vectors of up to `DECOYS` others.
+        language: ISO 639-1, or several, as `de+fr`.
+        seed: Of the texts, and of what they get.
+    """
+    numbers, changed = _decoys(texts, language, np.random.default_rng(derive_seed(seed, "decoys")))
+    if not changed:
+        return NearMisses()
+    reader = Reader(language)
+    cosines = np.einsum("nd,nd->n", vectors[numbers], encode(changed))
+    vetoed = [
+        bool(reader.differing(texts[at], text)) for at, text in zip(numbers, changed, strict=True)
+    ]
+    return NearMisses(tuple(cosines.tolist()), tuple(vetoed))
+
+
+def _decoys(
+    texts: Sequence[str], language: str, rng: np.random.Generator
+) -> tuple[list[int], list[str]]:
+    """Return numbers of texts, and each with the number, name and rarest word of others."""
+    read = [
+        [token for token in tokens_of(text, language_among(text, language)) if token.means]
+        for text in texts
+    ]
+    frequency = Counter(key for tokens in read for key in {token.key for token in tokens})
+    slots: list[dict[str, Token]] = []
+    fillings: dict[str, list[Token]] = {}
+    for tokens in read:
+        rarest_last = sorted(tokens, key=lambda token: -frequency[token.key])
+        slots.append({_slot(token): token for token in rarest_last})
+        for slot, token in slots[-1].items():
+            fillings.setdefault(slot, []).append(token)
+    numbers, changed = list[int](), list[str]()
+    for number in rng.permutation(len(texts)).tolist():
+        text = texts[number]
+        for slot, token in sorted(slots[number].items(), key=lambda item: -item[1].start):
+            other = fillings[slot][int(rng.integers(len(fillings[slot])))]
+            if other.key != token.key:
+                text = text[: token.start] + other.text + text[token.end :]
+        if text != texts[number] and len(numbers) < DECOYS:
+            numbers.append(number)
+            changed.append(text)
+    return numbers, changed
+
+
+def _slot(token: Token) -> str:
+    if token.kind == "word":
+        return "name" if token.is_name else "word"
+    return "number"
 
 
 def with_versions(texts: Sequence[str], owners: Ints) -> Ints:

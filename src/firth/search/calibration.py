@@ -9,7 +9,7 @@ questions whose own document is hidden. Both are drawn when a run is built
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from firth.run.errors import InputError
 from firth.run.files import read_arrays, read_json
 from firth.run.results import Result
 from firth.run.run import Run
+from firth.run.settings import derive_seed
 from firth.run.stage import Stage
-from firth.search.index import INDEX
+from firth.search.index import INDEX, index_encoder
 from firth.text.types import Floats, Ints, Singles
 
 CALIBRATION = Stage("calibration", 11)
@@ -70,6 +71,12 @@ _CHANCES: Floats = np.geomspace(1.0, 1e-4, 200)
 _MIDDLES: Floats = (np.arange(200) + 0.5) / 200
 _FEW = 0.1
 """Share of texts without a counterpart below which the others are looked at."""
+_DRAWN, _SURELY, _ALIKE = 2_000, 0.95, 0.01
+"""Draws of the bound that known strangers prove, how often it holds, and the chance below which
+unrelated texts are said to be unlike the others."""
+OF_WORDS = (
+    "From text alone, a rate of 2% was 3.4% and one of 1% was 2.1% in the median of seven corpora."
+)
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,95 @@ class MatchNull:
 
     def _moved(self, texts: int | None) -> float:
         return 0.0 if texts is None else self.gap * float(np.log(max(texts, 1) / self.texts))
+
+
+@dataclass(frozen=True)
+class Strangers:
+    """Scores of the best matches of known strangers: of texts that cannot have a counterpart.
+
+    Another stranger's score is as likely to be anywhere among these, so that its rank is its chance
+    (a conformal p-value; Bates et al. 2023). Which strangers are known is a draw without an order,
+    from which a bound follows that holds for all scores at once (as in Song, Jin and Candès 2026).
+
+    Attributes:
+        scores: Ascending, (n,); at least one.
+        texts: Number of the others, among which the best is looked for.
+    """
+
+    scores: Floats
+    texts: int = 0
+
+    @property
+    def drawn(self) -> int:
+        """How many strangers are known."""
+        return len(self.scores)
+
+    def chance(self, scores: npt.ArrayLike, texts: int | None = None) -> Floats:
+        """Return how often a stranger has a best match as good, in (0, 1]; `texts` says nothing."""
+        from_here = self.drawn - np.searchsorted(self.scores, np.asarray(scores) - 1e-12)
+        chance: Floats = (1 + from_here) / (1 + self.drawn)
+        return chance
+
+    def threshold(self, rate: float, texts: int | None = None) -> float:
+        """Return the least score that at most a share of the strangers reach.
+
+        It is at least 1 where so few are known that no score has the rate.
+        """
+        more = int(rate * (self.drawn + 1) + 1e-9)
+        return float(self.scores[-more]) + 1e-6 if more else max(1.0, float(self.scores[-1]))
+
+    def cut(self, scores: Floats, precision: float | None, rate: float | None) -> float:
+        """Return the least score of a match (Benjamini and Hochberg 1995), or infinity.
+
+        Args:
+            scores: Of the texts that are matched, (n,).
+            precision: Share of the matches that are expected to be right, in (0, 1).
+            rate: In its place, share of the texts without a counterpart that get a match.
+        """
+        cuts = np.unique(scores)
+        matches = len(scores) - np.searchsorted(np.sort(scores), cuts)
+        allowed = rate if rate is not None else (1 - (precision or 0)) * matches / len(scores)
+        good = np.flatnonzero(self.chance(cuts) <= allowed)
+        return float(cuts[good[0]]) if len(good) else np.inf
+
+    def at_most_false(self, score: float, texts: int) -> int:
+        """Return how many matches from a score on are false at most, at 95 %, whatever the score.
+
+        Args:
+            score: Least score of a match.
+            texts: Texts that are matched, of which any may be a stranger.
+        """
+        return int(_most_unknown(self.drawn, texts) * (1 + self.drawn) * self.chance(score))
+
+
+@lru_cache
+def _most_unknown(known: int, unknown: int) -> float:
+    """Return how many unknown strangers there are from any score on, in 19 of 20 draws at most,
+    over one more than the known ones."""
+    rng, worst = np.random.default_rng(derive_seed(known, "strangers")), np.empty(_DRAWN)
+    order = np.arange(known)
+    for draw in range(_DRAWN):
+        # The unknown ones that come before each known one, from the highest score on.
+        places = np.sort(rng.choice(known + unknown, known, replace=False, shuffle=False))
+        worst[draw] = max(((places - order) / (1 + order)).max(), unknown / (1 + known))
+    return float(np.quantile(worst, _SURELY))
+
+
+def unlike(seconds: Floats, of_strangers: Floats) -> tuple[str, ...]:
+    """Return a note where the second best of strangers are unlike those of the other texts.
+
+    Both groups have a second best by chance. Texts with a match are left out of both.
+    """
+    from scipy.stats import mannwhitneyu
+
+    if not len(seconds) or not len(of_strangers):
+        return ()
+    test = mannwhitneyu(seconds, of_strangers)
+    if test.pvalue >= _ALIKE:
+        return ()
+    nearer = test.statistic < len(seconds) * len(of_strangers) / 2
+    verb = "nearer: the rate is too careful" if nearer else "less near: the rate is too low"
+    return (f"The unrelated texts are unlike the others: their second best are {verb}.",)
 
 
 def _second(angles: Floats, ahead: Ints) -> tuple[Floats, Floats]:
@@ -248,16 +344,40 @@ class Answers:
         }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class NearMisses:
+    """Texts, and what is nearly each: its number, name and rarest word are those of others.
+
+    Attributes:
+        cosines: Of each text with what is nearly it; there may be none.
+        vetoed: Whether both differ in what matters (`firth.differences`).
+    """
+
+    cosines: tuple[float, ...] = ()
+    vetoed: tuple[bool, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.cosines)
+
+    def share(self, threshold: float, veto: bool = False) -> float:
+        """Return the share that reaches a threshold, in [0, 1]; with a veto, and is not vetoed."""
+        rows = zip(self.cosines, self.vetoed, strict=True)
+        passed = [cosine >= threshold and not (veto and differ) for cosine, differ in rows]
+        return float(np.mean(passed)) if passed else 0.0
+
+
 @dataclass(frozen=True, repr=False)
 class Calibration(Result):
     """What the scores of an encoder mean among some texts.
 
     Attributes:
-        matches: The null of matches; None where too little is known.
+        matches: The null of matches, or known strangers; None where too little is known.
         answers: `sentence` and `document` → what evidence says of an answer; empty without a run,
             and where fewer than `FEWEST_ASKED` questions can be asked.
         scripts: Writing systems of the documents, as Unicode names them, such as `LATIN`.
         share: Share of their weight that cosines have in search (`best_share`).
+        near: Near misses of the texts.
+        notes: What a reader must know.
 
     Example:
         >>> import firth
@@ -265,10 +385,12 @@ class Calibration(Result):
         >>> known.threshold(false_match_rate=0.01), known.chance(0.71)  # doctest: +SKIP
     """
 
-    matches: MatchNull | None
+    matches: MatchNull | Strangers | None
     answers: Mapping[str, Answers] = field(default_factory=dict)
     scripts: frozenset[str] = frozenset()
     share: float = 1.0
+    near: NearMisses = NearMisses()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Calibration":
@@ -284,7 +406,8 @@ class Calibration(Result):
         matches = MatchNull(**{**null, "angles": tuple(null["angles"])}) if null else None
         units = {name.partition("-")[0] for name in arrays}
         answers = {u: Answers(arrays[f"{u}-without"], arrays[f"{u}-there"]) for u in units}
-        return cls(matches, answers, frozenset(stored["scripts"]), stored["share"])
+        notes = () if index_encoder(Run.open(run)) else (OF_WORDS,)
+        return cls(matches, answers, frozenset(stored["scripts"]), stored["share"], notes=notes)
 
     @classmethod
     def current(cls, run: Run) -> "Calibration | None":
@@ -296,7 +419,14 @@ class Calibration(Result):
         same = all(inputs.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
 
-    def _known(self) -> MatchNull:
+    @property
+    def proof(self) -> str:
+        """Whether a rate is modelled, or proved, and by what."""
+        if isinstance(self.matches, Strangers):
+            return f"proved with {self.matches.drawn:,} known strangers"
+        return "modelled"
+
+    def _known(self) -> MatchNull | Strangers:
         if self.matches is None:
             raise InputError(UNKNOWN)
         return self.matches
@@ -325,6 +455,24 @@ class Calibration(Result):
         """
         check_rate(false_match_rate)
         return self._known().threshold(false_match_rate, texts)
+
+    def at_most_false(self, best: npt.ArrayLike, threshold: float) -> int:
+        """Return how many of the texts with a match from a threshold on have a false one at most.
+
+        It holds at 95 %, whatever the threshold. Near misses are not counted.
+
+        Args:
+            best: Cosine of each text with the best of all, (n,).
+            threshold: Least cosine of a match.
+
+        Raises:
+            InputError: No strangers are known.
+        """
+        if not isinstance(self.matches, Strangers):
+            raise InputError("no strangers are known: calibrate with unrelated=TEXTS")
+        cosines = np.asarray(best, np.float64)
+        matches = int((cosines >= threshold).sum())
+        return min(self.matches.at_most_false(threshold, len(cosines)), matches)
 
     def expected_false(
         self, best: npt.ArrayLike, threshold: float, texts: int | None = None, every: bool = False
@@ -378,11 +526,13 @@ class Calibration(Result):
         """Return what is known of false matches."""
         if self.matches is None:
             return UNKNOWN
-        drawn = self.matches.drawn
+        drawn, is_proved = self.matches.drawn, isinstance(self.matches, Strangers)
+        few = "below {:.2g}% " + ("need more." if is_proved else "are guesses.")
         return (
             f"Of texts without a counterpart among {self.matches.texts:,}, so many have a match "
-            f"this similar; fitted to {drawn:,} of them. Rates below {100 * GUESSED / drawn:.2g}% "
-            f"are guesses.{f' {ALIKE}' if self.matches.threshold(RATES[-1]) >= 1 else ''}"
+            f"this similar; {self.proof if is_proved else f'modelled from {drawn:,} of them'}. "
+            f"Rates {few.format(100 * GUESSED / drawn)}"
+            f"{f' {ALIKE}' if not is_proved and self.matches.threshold(RATES[-1]) >= 1 else ''}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -390,23 +540,35 @@ class Calibration(Result):
         return {
             "thresholds": self.thresholds(),
             "matches": self.matches
-            and {name: getattr(self.matches, name) for name in ("gap", "texts", "drawn")},
+            and {"texts": self.matches.texts, "drawn": self.matches.drawn, "proof": self.proof},
+            "near_misses": {
+                rate: {"all": self.near.share(cut), "not vetoed": self.near.share(cut, veto=True)}
+                for rate, cut in self.thresholds().items()
+                if len(self.near)
+            },
             "answers": {
                 unit: {"questions": len(answers.without), "said of": answers.shares()}
                 for unit, answers in self.answers.items()
             },
-            "note": UNKNOWN if self.matches is None else "",
+            "note": UNKNOWN if self.matches is None else " ".join(self.notes),
         }
 
     def lines(self, top: int) -> Iterator[str]:
         """Yield tables of thresholds for rates of false matches, and of verdicts on hits."""
         yield self.summary()
-        rows = [
-            [f"{100 * float(rate):g} %", f"{cut:.3f}" if cut < 1 else "none"]
-            for rate, cut in self.thresholds().items()
-        ]
+        yield from self.notes
+        heads, shown = ["false matches", "cosine", "near misses", "not vetoed"], 2
+        if len(self.near):
+            shown = 4
+        rows = []
+        for rate, cut in self.thresholds().items():
+            near = [percent(self.near.share(cut, veto)) for veto in (False, True)]
+            cosine = f"{cut:.3f}" if cut < 1 else "none"
+            rows.append([f"{100 * float(rate):g} %", cosine, *near][:shown])
         if rows:
-            yield from ("", table([["false matches", "cosine"], *rows]))
+            yield from ("", table([heads[:shown], *rows]))
+        if len(self.near):
+            yield f"Near misses: {len(self.near):,} texts with the number, name and word of others."
         if answers := self.answers.get("sentence"):
             yield from (
                 "",

@@ -15,12 +15,12 @@ from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.outputs import write_rows
 from firth.run.results import Record, Result, Results
-from firth.search.calibration import percent
+from firth.search.calibration import Strangers, percent, unlike
 from firth.search.evidence import Reader
-from firth.search.pairing import LEVELS, Compared, Found, Proof, grouped, leads
+from firth.search.pairing import LEVELS, Compared, Found, grouped, leads
 from firth.search.profiles import candidates, cosines, differ_in, opposed_words, tables
 from firth.text.near import Kind
-from firth.text.types import Floats, Ints, Singles
+from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
 
 WORDS, CHARACTERS, BOTH = "words", "characters", "words and characters"
@@ -29,8 +29,8 @@ PRECISION = 0.9
 _MORE, _FEW_MORE, _MANY = 1.1, 5, 1.25
 """Times as many matches, and so many more, that another similarity than `BOTH` must find, since the
 best of several is best by chance, too; and times as many where several texts match one."""
-_SURELY, _ALIKE = 0.95, 0.01
-"""How often a bound holds, and the chance below which unrelated texts are said to be unlike."""
+_SURELY = 0.95
+"""How often a bound holds."""
 _EQUAL, _NEARLY, _LEAST = np.float32(1), np.float32(0.999), 1e-6
 
 
@@ -293,23 +293,22 @@ def match_texts(
         for name, pairs in compared.items()
     }
     counts = {name: int(result.is_match.sum()) for name, result in found.items()}
-    best = max(counts, key=lambda name: counts[name])
-    chosen = best if counts[best] > _MORE * counts[BOTH] + _FEW_MORE else BOTH
+    chosen = _chosen(counts)
     result = found[chosen]
-    notes, at_most = [], None
+    notes, at_most, known = list[str](), None, None
     if unrelated is not None:
         mine = np.isin(np.arange(len(result.leads)), distinct[0].of[: len(left.texts)])
-        proof = Proof.of(result.leads[~mine], int(mine.sum()))
-        cut = proof.cut(result.leads[mine], precision, rate)
-        at_most = proof.at_most_false(cut)
-        chances = proof.expected_false(result.leads) / proof.texts
+        known = Strangers(np.sort(result.leads[~mine]))
+        cut = max(known.cut(result.leads[mine], precision, rate), _LEAST)
+        at_most = known.at_most_false(cut, int(mine.sum()))
         result = replace(
             result,
             is_match=result.leads >= cut,
-            chances=chances,
-            expected_false=float(proof.expected_false(np.array([cut]))[0]),
+            chances=known.chance(result.leads),
+            expected_false=float(mine.sum() * known.chance(cut)),
         )
-        notes += _unlike(result.cosines[mine & ~result.is_match, 1], result.cosines[~mine, 1])
+        seconds, alone = result.cosines[:, 1], ~result.is_match
+        notes += unlike(seconds[mine & alone], seconds[~mine & alone])
     result.is_match[equal[0]] = True
     if result.chances is None:
         notes.append("Lists are too short for a rate: only equal texts match.")
@@ -324,18 +323,15 @@ def match_texts(
         many_to_one=several,
         expected_false=result.expected_false,
         at_most_false=at_most,
-        known_strangers=0 if unrelated is None else len(proof.strangers),
+        known_strangers=known.drawn if known else 0,
         notes=tuple(notes),
     )
 
 
-def _unlike(left: Floats, unrelated: Floats) -> list[str]:
-    """Return a note where the second best of texts without a match are not alike."""
-    from scipy.stats import mannwhitneyu
-
-    if not len(unrelated) or not len(left) or mannwhitneyu(left, unrelated).pvalue >= _ALIKE:
-        return []
-    return ["The unrelated texts are unlike the others: their second best are not as near."]
+def _chosen(counts: Mapping[str, int]) -> str:
+    """Return the similarity that finds most, if it finds many more than `BOTH`."""
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] > _MORE * counts[BOTH] + _FEW_MORE else BOTH
 
 
 def _equal(distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:

@@ -38,8 +38,6 @@ _SURE = 1e-3
 _PART = 0.15
 """Part of the gap by which the best of a text without a counterpart is nearer, seen from the other
 side. Half of the lists of names chose it, with `_HARDLY` and `LEVELS`."""
-_DRAWN, _SURELY = 2_000, 0.95
-"""Draws of the bound that known strangers prove, and how often it holds."""
 _CUTS = 0.2, 0.3, 0.5, 0.8, 1.2
 """Leads of groups that are tried, the lowest first."""
 _LARGEST = 0.2
@@ -171,10 +169,10 @@ class Leads:
         )
 
 
-def _share_from(null: Floats, leads: Floats, more: float = 0.5) -> Floats:
-    """Return the share of ascending values, and some more, as high as each lead, in (0, 1]."""
+def _share_from(null: Floats, leads: Floats) -> Floats:
+    """Return the share of ascending values, and half of one, as high as each lead, in (0, 1]."""
     as_high = len(null) - np.searchsorted(null, leads - 1e-12)
-    share: Floats = (as_high + more) / (len(null) + 1)
+    share: Floats = (as_high + 0.5) / (len(null) + 1)
     return share
 
 
@@ -221,54 +219,6 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
         strangers=strangers,
         without=without,
     )
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What known strangers prove of the matches of one list.
-
-    Leads of strangers are exchangeable, so which of them are known is a draw without an order. In
-    19 of 20 draws the unknown strangers from any lead on are at most `factor` times what the share
-    of the known ones says (simultaneous over leads, as in Song, Jin and Candès 2026).
-
-    Attributes:
-        strangers: Leads of the known strangers, ascending.
-        texts: Texts of which any may be a stranger.
-        factor: Of the bound.
-    """
-
-    strangers: Floats
-    texts: int
-    factor: float
-
-    @classmethod
-    def of(cls, strangers: Floats, texts: int, seed: int = 13) -> "Proof":
-        """Draw how far the share of known strangers may be off."""
-        rng, n = np.random.default_rng(seed), len(strangers)
-        worst = np.empty(_DRAWN)
-        for draw in range(_DRAWN):
-            # From the highest lead on: how many unknown ones there are, and known ones.
-            is_known = rng.permutation(n + texts) < n
-            unknown = np.cumsum(~is_known)
-            worst[draw] = (unknown / (1 + np.cumsum(is_known))).max()
-        return cls(np.sort(strangers), texts, float(np.quantile(worst, _SURELY)) * (n + 1) / texts)
-
-    def expected_false(self, leads: Floats) -> Floats:
-        """Return how many matches from each lead on are false at most, in the mean."""
-        return self.texts * _share_from(self.strangers, leads, 1.0)
-
-    def at_most_false(self, lead: float) -> int:
-        """Return how many matches from a lead on are false at most, at 95 %, whatever the lead."""
-        return int(self.factor * self.expected_false(np.array([lead]))[0])
-
-    def cut(self, leads: Floats, precision: float | None, rate: float | None) -> float:
-        """Return the least lead of a match (Benjamini and Hochberg 1995), as `Leads.cut` does."""
-        cuts = np.unique(leads[leads > 0])
-        false = self.expected_false(cuts)
-        matches = len(leads) - np.searchsorted(np.sort(leads), cuts)
-        allowed = rate * self.texts if rate is not None else (1 - (precision or 0)) * matches
-        good = np.flatnonzero(false <= allowed)
-        return float(cuts[good[0]]) if len(good) else np.inf
 
 
 def grouped(compared: Compared, precision: float | None, rate: float | None) -> Found:
