@@ -174,7 +174,7 @@ def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
             }
             shares = [0.0, 0, 0]
             if null is not None:
-                known = Calibration(null)
+                known = Calibration(matches=null)
                 cut = known.threshold_of_share(highest, 0.05, every=True)
                 expected = known.expected_false(highest, cut, every=True)
                 shares = [expected, int((wrong >= cut).sum()), int((highest >= cut).sum())]

@@ -81,8 +81,8 @@ def calibrate(
     others = None if unrelated is None else _texts_or_vectors(unrelated, "unrelated")
     if others is not None and (len(others) < _STRANGERS or type(others) is not type(read)):
         raise InputError(
-            f"unrelated: got {len(others)} {_kind(others)} beside {_kind(read)}; expected at least "
-            f"{_STRANGERS}, of the same kind"
+            f"unrelated: got {len(others)}; expected at least {_STRANGERS}, texts or vectors as "
+            "the others are"
         )
     owners, near, is_alone = np.arange(len(read)), NearMisses(), False
     if documents is not None:
@@ -102,13 +102,9 @@ def calibrate(
     if isinstance(others, np.ndarray):
         known, unlike = know_strangers(vectors, owners, others, seed)
         # What was learned from the texts knows them better, and the second best tell just that.
-        return Calibration(known, near=near, notes=() if is_alone else unlike)
+        return Calibration(matches=known, near=near, notes=() if is_alone else unlike)
     notes = (OF_WORDS,) if is_alone else ()
-    return Calibration(fit_matches(vectors, owners, seed), near=near, notes=notes)
-
-
-def _kind(texts: object) -> str:
-    return "texts" if isinstance(texts, list) else "vectors"
+    return Calibration(matches=fit_matches(vectors, owners, seed), near=near, notes=notes)
 
 
 def _texts_or_vectors(texts: Sequence[str] | Singles | Floats, name: str) -> list[str] | Singles:

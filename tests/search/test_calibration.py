@@ -130,7 +130,7 @@ def test_known_strangers_prove_a_rate() -> None:
     with pytest.raises(InputError, match="no strangers"):
         firth.calibrate(held).at_most_false(best, 0.9)
     for few in (new[:19], ["a text"] * 30):
-        with pytest.raises(InputError, match=r"unrelated: .* at least 20, of the same kind"):
+        with pytest.raises(InputError, match=r"unrelated: .* at least 20, texts or vectors"):
             firth.calibrate(held, unrelated=few)
 
 
@@ -220,7 +220,7 @@ def test_the_expected_share_of_chance_is_that_of_the_list() -> None:
     """Half of the texts have a copy: of the matches so many are false as the list says."""
     vectors, new = directions(3_000, 9), directions(1_500, 10)
     asked = np.concatenate([new, copies(vectors[:1_500], 11)])
-    best, calibration = (asked @ vectors.T).max(axis=1), Calibration(fitted(vectors))
+    best, calibration = (asked @ vectors.T).max(axis=1), Calibration(matches=fitted(vectors))
     for threshold in (calibration.threshold(0.5), calibration.threshold(0.2)):
         false = float((best[:1_500] >= threshold).sum())
         assert false / 3 < calibration.expected_false(best, threshold) < 3 * false
@@ -247,7 +247,7 @@ def test_nothing_is_said_of_too_little() -> None:
     assert MatchNull.fit(group_bests(19, 8, 1), 500) is None
     assert MatchNull.fit(group_bests(20, 8, 1), 500) is not None
     assert MatchNull.fit(np.tile(group_bests(4, 8, 1), (20, 1)), 500) is None
-    nothing = Calibration(None)
+    nothing = Calibration(matches=None)
     with pytest.raises(InputError, match="Nothing is known"):
         nothing.threshold(0.1)
     assert nothing.as_dict()["note"] == UNKNOWN
@@ -257,7 +257,7 @@ def test_nothing_is_said_of_too_little() -> None:
 @pytest.mark.parametrize("rate", [0.0, 1.0, -1.0])
 def test_a_rate_is_checked(rate: float) -> None:
     """The message says what was expected."""
-    known = Calibration(fitted(directions(100, 1)))
+    known = Calibration(matches=fitted(directions(100, 1)))
     with pytest.raises(InputError, match="between 0 and 1"):
         known.threshold(rate)
     with pytest.raises(InputError, match="between 0 and 1"):
@@ -291,7 +291,7 @@ def test_a_verdict_is_drawn_from_both_sides() -> None:
         assert (said["may be related"][0] is None) == (len(there) == 0)
     assert answers.shares()["unlikely to answer"] == (None, 0.4)
     assert Answers(without, np.zeros(49)).least == pytest.approx(0.396), "too few of the questions"
-    text = Calibration(None, {"sentence": Answers(without, without + 0.1)}).text()
+    text = Calibration(matches=None, answers={"sentence": Answers(without, without + 0.1)}).text()
     assert re.search(r"unlikely to answer +20.0% +30.0%", text)
 
 

@@ -112,7 +112,7 @@ def test_the_default_threshold_is_that_of_the_calibration(
 ) -> None:
     """A hundredth of the sentences without a counterpart reach it, in both commands."""
     null = MatchNull(tuple(np.linspace(-0.9, -0.3, 200).tolist()), 0.05, 120, 120)
-    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(matches=null))
     expected = null.threshold(0.01)
     assert expected != pytest.approx(null.threshold(0.02))
     for result in (find_reuse(run), compare_documents(run, "sea-0", "sea-1")):

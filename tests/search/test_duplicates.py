@@ -161,7 +161,7 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert any("no calibration" in line for line in result.notes)
     assert result.false_share is None
     null = MatchNull(tuple(np.linspace(-0.9, -0.3, 200).tolist()), 0.05, 120, 120)
-    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(matches=null))
     loose, strict = duplicates(run, false_share=0.9), duplicates(run, false_share=0.2)
     assert loose.threshold <= strict.threshold
     assert loose.false_share is not None
@@ -174,7 +174,7 @@ def test_a_threshold_has_an_expected_share_of_chance(
     assert "cosine of at least" not in copies.text()
     assert "cosine of at least" in strict.text()
     assert duplicates(run, threshold=0.9).false_share is not None
-    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(None))
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(matches=None))
     assert any("Nothing is known" in line for line in duplicates(run).notes)
 
 
@@ -189,7 +189,7 @@ def test_nothing_is_known_of_sentences_of_one_document(
     within = "\n\n".join(lines)
     run = make([*documents(), {"id": "within", "text": within}])
     null = MatchNull(tuple(np.linspace(-1.5, -0.9, 200).tolist()), 0.01, 120, 120)
-    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(null))
+    monkeypatch.setattr(Calibration, "current", lambda _: Calibration(matches=null))
     less = make([*documents(), {"id": "within", "text": lines[0]}], name="less")
     one, other = Index.open(run).vectors(np.arange(120, 122))
     counts = [duplicates(made, threshold=float(one @ other) - 1e-3).notes[-1]

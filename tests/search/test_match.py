@@ -343,7 +343,9 @@ def test_a_rate_that_few_texts_cannot_show_is_a_guess() -> None:
     few = match(LEFT[:40], PAIRED[:40], false_match_rate=0.01)
     assert "is a guess" in few.text().replace("\n", " ")
     assert not match(LEFT, PAIRED, false_match_rate=0.01).notes
-    shown = Calibration(MatchNull(tuple(np.linspace(-0.3, 0.1, 200).tolist()), 0.1, 9, 300)).text()
+    shown = Calibration(
+        matches=MatchNull(tuple(np.linspace(-0.3, 0.1, 200).tolist()), 0.1, 9, 300)
+    ).text()
     assert "none" in shown
     assert "Rates below 0.33% are guesses" in shown.replace("\n", " ")
 

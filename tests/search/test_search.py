@@ -307,7 +307,9 @@ def test_the_verdict_follows_the_first_hit(
     assert evidence != sorted(evidence, reverse=True), "premise"
     answers = Answers(np.array([low, *[evidence[0] + 1e-6] * 19]), np.full(20, low + 1e-6))
     monkeypatch.setattr(
-        calibrated, "calibration", Calibration(None, {"sentence": answers}, frozenset({"LATIN"}))
+        calibrated,
+        "calibration",
+        Calibration(matches=None, answers={"sentence": answers}, scripts=frozenset({"LATIN"})),
     )
     hits = calibrated.search(query, top=9, mode="lexical")
     best = [min(evidence[: n + 1]) for n in range(9)]

@@ -251,7 +251,7 @@ def _ask(run: Run, index: Index, rng: np.random.Generator) -> tuple[dict[str, Fl
     questions = [*_questions(index, rng)]
 
     def asked(share: float) -> list[Asked]:
-        search = Search(index, Calibration(None, share=share))
+        search = Search(index, Calibration(matches=None, share=share))
         return [search.ask(*question) for question in progress(questions, "Calibration")]
 
     outcomes = asked(1.0)

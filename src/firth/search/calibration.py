@@ -366,7 +366,7 @@ class NearMisses:
         return float(np.mean(passed)) if passed else 0.0
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Calibration(Result):
     """What the scores of an encoder mean among some texts.
 
@@ -407,7 +407,13 @@ class Calibration(Result):
         units = {name.partition("-")[0] for name in arrays}
         answers = {u: Answers(arrays[f"{u}-without"], arrays[f"{u}-there"]) for u in units}
         notes = () if index_encoder(Run.open(run)) else (OF_WORDS,)
-        return cls(matches, answers, frozenset(stored["scripts"]), stored["share"], notes=notes)
+        return cls(
+            matches=matches,
+            answers=answers,
+            scripts=frozenset(stored["scripts"]),
+            share=stored["share"],
+            notes=notes,
+        )
 
     @classmethod
     def current(cls, run: Run) -> "Calibration | None":
