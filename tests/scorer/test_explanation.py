@@ -41,7 +41,7 @@ def example() -> Explanation:
     }  # fmt: skip
     return Explanation(
         text1="Cut taxes for working families with two children on Monday.",
-        text2="Taxes didn't help 3 people who work.",
+        text2="Taxes didn't help 3 people who work on Monday.",
         language="en",
         score=0.25,
         parts=parts_of(0.25, listed),

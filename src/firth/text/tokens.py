@@ -359,7 +359,8 @@ def _is_numbered(read: _Matches, at: int) -> bool:
     if at == 0 or not read.matches[at - 1]["word"]:
         return False
     start = read.matches[at - 1].start()
-    has_capital = read.matches[at - 1][0][0].isupper() and read.words[at - 1].token[4]
+    means = read.lower(at - 1) not in read.lexicon.stop
+    has_capital = read.matches[at - 1][0][0].isupper() and means
     long = len(read.matches[at][0]) > 1
     return read.follows(at) != "" and has_capital and (long or _is_inside(read.text, start))
 
