@@ -32,8 +32,7 @@ from firth.pipeline.stages import build_static_encoder
 from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from firth.scorer.blend import build_blend
-from firth.scorer.scorer import Scorer
+from firth.scorer.scorer import Scorer, build_blend
 from firth.text.types import Floats, PairScorer, TextPair
 
 NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"

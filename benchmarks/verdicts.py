@@ -27,10 +27,9 @@ from firth.evaluation.questions import Question, build_questions, open_questions
 from firth.run.console import set_quiet
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.contexts import Contexts
-from firth.scorer.scorer import Scorer
+from firth.scorer.scorer import Blend, Scorer
 from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 from firth.train.tokenizer import build_tokenizer
 from search import SETS, Task, bm25_of, ndcg, read

@@ -21,7 +21,7 @@ from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
-from firth.scorer.blend import build_blend
+from firth.scorer.scorer import build_blend
 from firth.text.types import Floats, Singles, unit
 from firth.text.words import checked_texts, languages_of_texts
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from firth.encoders.words import BagEncoder, WordSpace
-from firth.scorer.blend import Blend
 from firth.scorer.components import AlignedWords, Component, SummedWords
 from firth.scorer.contexts import Contexts, TopicFits
-from firth.scorer.scorer import Scorer
+from firth.scorer.scorer import Blend, Scorer
 from firth.text.stems import fit_idf
 from firth.text.words import stems
 
@@ -64,7 +63,7 @@ def contexts(space: WordSpace) -> Contexts:
 def scorer_of(space: WordSpace, contexts: Contexts, blend: Blend | None = None) -> Scorer:
     """A scorer without a run."""
     blend = blend or Blend()
-    known = blend.known(space)
+    known = blend.counted(space)
     components: dict[str, Component] = {
         "sentences": SummedWords(known, blend.spelling_weight, lambda: TopicFits(contexts)),
         "words": AlignedWords(known),

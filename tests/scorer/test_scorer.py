@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.run.errors import InputError
-from firth.scorer.blend import Blend, weights_among
 from firth.scorer.components import (
     AlignedWords,
     Component,
@@ -21,7 +20,7 @@ from firth.scorer.components import (
 from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.explanation import Explanation
 from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Mark, Part
-from firth.scorer.scorer import Scorer
+from firth.scorer.scorer import Blend, Scorer, weights_among
 from firth.text.types import Floats, Singles, TextPair
 
 from .conftest import TOPICS as SUBJECTS

@@ -14,15 +14,14 @@ from firth.encoders.pretrained import build_pretrained
 from firth.encoders.static import write_static
 from firth.encoders.words import WORDS, build_words
 from firth.evaluation.questions import build_questions
-from firth.run.errors import MissingStageError
+from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.scorer import contexts as contexts_module
-from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, Contexts, build_contexts
 from firth.scorer.parts import TOPICS as TOPICS_PART
 from firth.scorer.parts import WORDS as WORDS_PART
-from firth.scorer.scorer import Scorer
+from firth.scorer.scorer import BLEND, Blend, Scorer, build_blend, default_blend
 
 from .conftest import TOPICS, sentences
 
@@ -66,6 +65,26 @@ def encoded(built: Run) -> Run:
     for build in (build_words, build_questions, build_pretrained, build_blend, build_contexts):
         build(run)
     return run
+
+
+def test_the_defaults() -> None:
+    """Where sentences stand alone, learned vectors are left out. In few, spelling counts more."""
+    assert default_blend() == Blend()
+    assert not default_blend(alone=True).learned
+    weights = [default_blend(sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
+    assert weights == [4.0, 1.6, 0.8]
+
+
+def test_settings_override_the_choice(empty_run: Run) -> None:
+    """What they give wins; the stage is read for the rest, and only then."""
+    with pytest.raises(MissingStageError, match="firth build"):
+        Blend.of(empty_run)
+    weights = {"sentences": 2.0, "words": 1.0}
+    changed = empty_run.changed({"scorer": {"weights": weights, "spelling_weight": 0.1}})
+    assert Blend.of(changed) == Blend(weights, 0.1)
+    nothing = {"weights": {"sentences": 0.0, "words": 0.0}, "spelling_weight": 1.0}
+    with pytest.raises(ConfigError, match="all 0"):
+        Blend.of(empty_run.changed({"scorer": nothing}))
 
 
 def test_stages_are_reused(built: Run) -> None:

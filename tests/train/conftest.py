@@ -17,7 +17,7 @@ from firth.encoders.words import build_words
 from firth.evaluation.questions import build_questions
 from firth.run.run import Run
 from firth.run.settings import Settings
-from firth.scorer.blend import build_blend
+from firth.scorer.scorer import build_blend
 
 TOPICS = {
     "sea": ["ship", "harbor", "wave", "sailor", "storm", "sail", "captain", "anchor", "island"],

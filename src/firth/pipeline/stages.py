@@ -28,8 +28,8 @@ from firth.run.results import Result
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Outcome, Stage
-from firth.scorer.blend import BLEND, Blend, build_blend
 from firth.scorer.contexts import CONTEXTS, build_contexts
+from firth.scorer.scorer import BLEND, Blend, build_blend
 from firth.search.calibrate import build_calibration
 from firth.search.calibration import CALIBRATION
 from firth.search.index import INDEX, build_added, build_index
@@ -45,7 +45,7 @@ def build_static_encoder(run: Run) -> Outcome:
 
 def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
     blend = Blend.of(run)
-    space = blend.known(WordSpace.load(run.folder(WORDS)))
+    space = blend.counted(WordSpace.load(run.folder(WORDS)))
     return build_static(run, space, blend.spelling_weight, workspace)
 
 

@@ -14,8 +14,7 @@ from firth.run.outputs import claim_output, write_file
 from firth.run.run import Run
 from firth.run.settings import HEADER, settings_text
 from firth.scorer.contexts import CONTEXTS, Contexts
-from firth.scorer.explanation import article
-from firth.scorer.render import style, template
+from firth.scorer.explanation import article, style, template
 from firth.scorer.scorer import Scorer
 from firth.search.calibration import Calibration
 from firth.search.duplicates import duplicates

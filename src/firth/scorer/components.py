@@ -13,7 +13,8 @@ import numpy as np
 
 from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
-from firth.scorer.parts import TOPICS, WORDS, ContextShare, Part, TopicShare
+from firth.scorer.contexts import TopicFits
+from firth.scorer.parts import TOPICS, WORDS, Part
 from firth.scorer.stem_table import Cells, StemTable
 from firth.text.types import (
     CosineScorer,
@@ -52,15 +53,6 @@ class WeighsWords(Protocol):
         """Return the same component with the rarities of another space."""
 
 
-class ExplainsProducts(Protocol):
-    """Says which topics of a corpus two vectors share (`firth.scorer.contexts.TopicFits`)."""
-
-    def explain(
-        self, pairs: Sequence[TextPair], ones: Floats, twos: Floats
-    ) -> Iterator[tuple[float, tuple[TopicShare, ...], tuple[ContextShare, ...]]]:
-        """Yield the product ones[i] · twos[i] of each pair i with the topics and contexts in it."""
-
-
 class TextReader:
     """Reads texts once for all components of a score: what it read last is kept.
 
@@ -73,13 +65,13 @@ class TextReader:
 
     def vectors(self, texts: Sequence[str]) -> Singles:
         """Return the vectors of texts, (n, d)."""
-        read = self._of(texts)
-        return np.array([read[text][0] for text in texts], np.float32)
+        rows = self._of(texts)
+        return np.array([rows[text][0] for text in texts], np.float32)
 
     def states(self, texts: Sequence[str]) -> list[Floats]:
         """Return the directions of the stems of each text."""
-        read = self._of(texts)
-        return [read[text][1] for text in texts]
+        rows = self._of(texts)
+        return [rows[text][1] for text in texts]
 
     def _of(self, texts: Sequence[str]) -> dict[str, tuple[Singles, Floats]]:
         last = self._last
@@ -96,9 +88,7 @@ class EncodedSentences:
     `open_topics` opens what explains products of these vectors; None leaves topics out.
     """
 
-    def __init__(
-        self, encode: Encode, open_topics: Callable[[], ExplainsProducts] | None = None
-    ) -> None:
+    def __init__(self, encode: Encode, open_topics: Callable[[], TopicFits] | None = None) -> None:
         self._encode, self._open_topics = encode, open_topics
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
@@ -128,7 +118,7 @@ class SummedWords:
         self,
         space: WordSpace,
         spelling_weight: float,
-        open_topics: Callable[[], ExplainsProducts] | None = None,
+        open_topics: Callable[[], TopicFits] | None = None,
     ) -> None:
         self._space, self._weight, self._open_topics = space, spelling_weight, open_topics
 
@@ -160,12 +150,12 @@ class SummedWords:
         sums = table.learned / lengths[:, None]
         products = _products(self._open_topics, pairs, sums[left], sums[right])
         for a, b, shared, product in zip(left, right, alike, products, strict=True):
-            one, two = table.by_text[a], table.by_text[b]
-            known = (learned[one] / lengths[a]) @ (learned[two] / lengths[b]).T
-            cells = shared * np.outer(spelled[one] / lengths[a], spelled[two] / lengths[b])
+            i, j = table.by_text[a], table.by_text[b]
+            products_of_stems = (learned[i] / lengths[a]) @ (learned[j] / lengths[b]).T
+            cells = shared * np.outer(spelled[i] / lengths[a], spelled[j] / lengths[b])
             yield (
                 Part(name=WORDS, contribution=float(cells.sum()), cells=cells),
-                replace(product, cells=known),
+                replace(product, cells=products_of_stems),
             )
 
 
@@ -192,8 +182,8 @@ class AlignedWords:
         """Return mean matches, (n,), in [0, 1]; 0 where a text has no word."""
         table, blocks = self._match(pairs)
         weights = table.rarities**RARITY_POWER
-        each = [_means(table, cells, matches, weights) for cells, matches in blocks]
-        means: Floats = np.concatenate([np.zeros(0), *each])
+        of_blocks = [_means(table, cells, matches, weights) for cells, matches in blocks]
+        means: Floats = np.concatenate([np.zeros(0), *of_blocks])
         return np.clip(means, 0.0, 1.0)  # rounding may exceed 1
 
     def evidence(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Part, ...]]:
@@ -201,17 +191,17 @@ class AlignedWords:
         table, blocks = self._match(pairs)
         weights = table.rarities**RARITY_POWER
         for cells, flat in blocks:
-            sides = zip(cells.one.tolist(), cells.two.tolist(), cells.by_pair(flat), strict=True)
+            sides = zip(cells.left.tolist(), cells.right.tolist(), cells.by_pair(flat), strict=True)
             for a, b, matches in sides:
-                one, two = (weights[table.by_text[text]] for text in (a, b))
+                rows, columns = (weights[table.by_text[text]] for text in (a, b))
                 words, (n, m) = np.zeros(matches.shape), matches.shape
-                whole = float(one.sum() + two.sum())
-                if matches.size and whole:
-                    each = matches.max(axis=1) * one / whole, matches.max(axis=0) * two / whole
-                    np.add.at(words, (np.arange(n), matches.argmax(axis=1)), each[0])
-                    np.add.at(words, (matches.argmax(axis=0), np.arange(m)), each[1])
-                whole = float(words.sum())
-                yield (Part(name=WORDS, contribution=whole, cells=words, matches=matches),)
+                total = float(rows.sum() + columns.sum())
+                if matches.size and total:
+                    by_row, by_column = matches.max(axis=1) * rows, matches.max(axis=0) * columns
+                    np.add.at(words, (np.arange(n), matches.argmax(axis=1)), by_row / total)
+                    np.add.at(words, (matches.argmax(axis=0), np.arange(m)), by_column / total)
+                amount = float(words.sum())
+                yield (Part(name=WORDS, contribution=amount, cells=words, matches=matches),)
 
     def _match(self, pairs: Sequence[TextPair]) -> tuple[StemTable, Iterator[tuple[Cells, Floats]]]:
         """Return the stems of pairs, and blocks of the degrees to which each two match."""
@@ -225,14 +215,14 @@ class AlignedWords:
             )
         learned = self._space.directions(table.stems)
 
-        def known(some: Ints) -> list[Floats]:
-            return split_runs(learned[table.of_texts(some)], table.counts[some])
+        def directions(texts: Ints) -> list[Floats]:
+            return split_runs(learned[table.of_texts(texts)], table.counts[texts])
 
-        return table, _matches(blocks, known, COSINE_POWER)
+        return table, _matches(blocks, directions, COSINE_POWER)
 
 
 def _products(
-    open_topics: Callable[[], ExplainsProducts] | None,
+    open_topics: Callable[[], TopicFits] | None,
     pairs: Sequence[TextPair],
     ones: Floats,
     twos: Floats,
@@ -254,26 +244,26 @@ def _matches(
 ) -> Iterator[tuple[Cells, Floats]]:
     """Yield how far stems match: by cosine above a floor, to a power, or by spelling if more."""
     for cells in blocks:
-        sides = zip(directions(cells.one), directions(cells.two), strict=True)
-        cosines = np.concatenate([np.zeros(0), *((one @ two.T).ravel() for one, two in sides)])
+        sides = zip(directions(cells.left), directions(cells.right), strict=True)
+        cosines = np.concatenate([np.zeros(0), *((a @ b.T).ravel() for a, b in sides)])
         above = np.maximum((cosines - floor) / (1 - floor), 0.0)
         yield cells, np.maximum(above**power, cells.alike)
 
 
 def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> Floats:
     """Return the weighted mean of the best matches of the words of each pair, (k,)."""
-    means, kept = np.zeros(len(cells.one)), np.flatnonzero(cells.heights * cells.widths)
-    if not len(kept):
+    means, filled = np.zeros(len(cells.left)), np.flatnonzero(cells.heights * cells.widths)
+    if not len(filled):
         return means
-    n, m = cells.heights[kept], cells.widths[kept]
-    added, whole = np.zeros(len(kept)), np.zeros(len(kept))
+    n, m = cells.heights[filled], cells.widths[filled]
+    sums, totals = np.zeros(len(filled)), np.zeros(len(filled))
     for text, high, wide, rows in (
-        (cells.one, n, m, matches),
-        (cells.two, m, n, cells.transposed(matches)),
+        (cells.left, n, m, matches),
+        (cells.right, m, n, cells.transposed(matches)),
     ):
-        each = weights[table.of_texts(text[kept])]
+        of_stems = weights[table.of_texts(text[filled])]
         best = np.maximum.reduceat(rows, starts(np.repeat(wide, high)))
-        added += np.add.reduceat(each * best, starts(high))
-        whole += np.add.reduceat(each, starts(high))
-    means[kept] = added / np.where(whole > 0, whole, 1.0)
+        sums += np.add.reduceat(of_stems * best, starts(high))
+        totals += np.add.reduceat(of_stems, starts(high))
+    means[filled] = sums / np.where(totals > 0, totals, 1.0)
     return means

@@ -136,7 +136,7 @@ class Contexts:
         arrays = map_arrays(folder / _VECTORS)
         stored = read_json(folder / _TOPICS)
         try:
-            topics = [Topic(tuple(one["words"]), tuple(one["sentences"])) for one in stored]
+            topics = [Topic(tuple(t["words"]), tuple(t["sentences"])) for t in stored]
             lines = (folder / _SENTENCES).read_text(encoding="utf-8").split("\n")[:-1]
             texts, documents, titles = zip(*json.loads(f"[{','.join(lines)}]"), strict=True)
             return cls(
@@ -312,10 +312,10 @@ class TopicFits:
         """Explain ones[i] · twos[i] for each pair i; vectors have shape (n, d)."""
         turn = self.contexts.turn
         for start in range(0, len(ones), _AT_ONCE):
-            one, two = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
-            fits1, fits2 = ((side @ turn) @ self._vectors.T for side in (one, two))
-            near1, near2 = (unit(side) @ self._vectors.T for side in (one, two))
-            for i, product in enumerate(np.vecdot(one, two).tolist()):
+            sides = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
+            fits1, fits2 = ((side @ turn) @ self._vectors.T for side in sides)
+            near1, near2 = (unit(side) @ self._vectors.T for side in sides)
+            for i, product in enumerate(np.vecdot(*sides).tolist()):
                 added = fits1[i] * fits2[i] / len(self._vectors)
                 contexts = self._contexts(pairs[start + i], near1[i], near2[i], added)
                 yield product, self._topics(added), contexts
@@ -323,39 +323,39 @@ class TopicFits:
     def _topics(self, added: Floats) -> tuple[TopicShare, ...]:
         """Return topics in order of what they add beyond the share that their size lets expect."""
         sums = np.add.reduceat(added, self._starts)
-        whole = max(0.0, float(sums.sum()))
-        beyond = sums - self._expected * whole
+        total = max(0.0, float(sums.sum()))
+        beyond = sums - self._expected * total
         order = np.argsort(-beyond, kind="stable")[:MAX_TOPICS].tolist()
         topics = self.contexts.topics
         return tuple(
             TopicShare(topics[k].words, float(sums[k]))
             for k in order
-            if whole and beyond[k] >= _WORTH * whole
+            if total and beyond[k] >= _WORTH * total
         )
 
     def _contexts(
-        self, pair: TextPair, one: Floats, two: Floats, added: Floats
+        self, pair: TextPair, a: Floats, b: Floats, added: Floats
     ) -> tuple[ContextShare, ...]:
         """Return the contexts with the highest product of both cosines."""
-        both = np.where(np.minimum(one, two) >= _RESEMBLES, one * two, 0.0)
-        forms, found = {normal_form(text) for text in pair}, dict[str, ContextShare]()
+        both = np.where(np.minimum(a, b) >= _RESEMBLES, a * b, 0.0)
+        forms, shares = {normal_form(text) for text in pair}, dict[str, ContextShare]()
         chosen: list[int] = []
         for c in np.argsort(-both, kind="stable").tolist():
-            if not both[c] or len(found) == MAX_CONTEXTS:
+            if not both[c] or len(shares) == MAX_CONTEXTS:
                 break
             number = int(self._order[c])
             document = self.contexts.documents[number]
             likeness = self._vectors[chosen] @ self._vectors[c]
-            repeats = document in found or likeness.max(initial=0) >= _REPEATS
+            repeats = document in shares or likeness.max(initial=0) >= _REPEATS
             if repeats or normal_form(self.contexts.texts[number]) in forms:
                 continue
             chosen.append(c)
-            found[document] = ContextShare(
+            shares[document] = ContextShare(
                 text=self.contexts.texts[number],
                 document=document,
-                fit1=float(one[c]),
-                fit2=float(two[c]),
+                fit1=float(a[c]),
+                fit2=float(b[c]),
                 contribution=float(added[c]),
                 title=self.contexts.titles[number],
             )
-        return tuple(found.values())
+        return tuple(shares.values())

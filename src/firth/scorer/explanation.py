@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from importlib import resources
 from typing import Any, ClassVar
 
-from firth.run.console import plural
+from firth.run.console import escaped, plural
 from firth.run.results import Result, Results, plain
 from firth.scorer.parts import (
     CONTEXTS,
@@ -27,7 +28,6 @@ from firth.scorer.parts import (
     Word,
     WordMatch,
 )
-from firth.scorer.render import file, style, template
 from firth.text.differences import Differences, differences
 from firth.text.words import joined, spans
 
@@ -171,8 +171,8 @@ class Explanation(Result):
 
     def _words(self, chosen: Callable[[Word], bool]) -> tuple[list[str], list[str]]:
         """Return the chosen words of each text."""
-        one, two = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
-        return one, two
+        first, second = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
+        return first, second
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,26 +202,27 @@ class Explanations(Results[Explanation]):
 def _sentences(explanation: Explanation) -> str:
     """Return an explanation in plain sentences."""
     e = explanation
-    said = [f"Similarity {e.score:.2f}."]
+    sentences = [f"Similarity {e.score:.2f}."]
     if e.knowledge != "both":
-        said.append(_without_knowledge(e))
+        sentences.append(_without_knowledge(e))
     if e.knowledge != "none":
         least = _SHARE * abs(e.score)
-        matches = [each for each in e.word_matches if each.contribution >= least][:4]
+        matches = [match for match in e.word_matches if match.contribution >= least][:4]
         if matches:
-            listed = ", ".join(f"{each} ({each.contribution:.2f})" for each in matches)
-            said.append(f"Aligned words: {listed}.")
-        if topics := [each for each in e.topics if each.contribution >= max(_SMALL, least)][:2]:
-            listed = "; ".join(f"{each.name()} ({each.contribution:.2f})" for each in topics)
-            said.append(f"Shared topics: {listed}.")
-        said += [
-            f"Only in sentence {side}: {', '.join(left)}."
-            for side, left in enumerate(e.unmatched, start=1)
-            if left
+            listed = ", ".join(f"{match} ({match.contribution:.2f})" for match in matches)
+            sentences.append(f"Aligned words: {listed}.")
+        least = max(_SMALL, least)
+        if topics := [topic for topic in e.topics if topic.contribution >= least][:2]:
+            listed = "; ".join(f"{topic.name()} ({topic.contribution:.2f})" for topic in topics)
+            sentences.append(f"Shared topics: {listed}.")
+        sentences += [
+            f"Only in sentence {side}: {', '.join(unmatched)}."
+            for side, unmatched in enumerate(e.unmatched, start=1)
+            if unmatched
         ]
     if cautions := e.cautions:
-        said.append(f"Caution: {'; '.join(cautions)}.")
-    return " ".join(said)
+        sentences.append(f"Caution: {'; '.join(cautions)}.")
+    return " ".join(sentences)
 
 
 def resembled(e: Explanation) -> tuple[ContextShare, ...]:
@@ -249,8 +250,8 @@ def _lines(e: Explanation) -> Iterator[str]:
     for row in e.rows:
         by_part.setdefault(row.part, []).append(row)
     for name, rows in by_part.items():
-        whole = math.fsum(row.contribution for row in rows)
-        yield from ("", f"{_PARTS.get(name, name):<{_LABEL + 4}}{whole:+.3f}")
+        amount = math.fsum(row.contribution for row in rows)
+        yield from ("", f"{_PARTS.get(name, name):<{_LABEL + 4}}{amount:+.3f}")
         for row in rows:
             percent = f"{100 * row.contribution / e.score:7.0f} %" if abs(e.score) > _SMALL else ""
             label = row.label if len(row.label) <= _LABEL else f"{row.label[: _LABEL - 1]}…"
@@ -262,8 +263,31 @@ def _lines(e: Explanation) -> Iterator[str]:
 
 
 @cache
+def style() -> str:
+    """Return the style sheet of explanations and of pages around them, for any screen."""
+    return _file("style.css")
+
+
+def template(text: str, **options: Any) -> Any:
+    """Return a template of HTML in which texts are escaped; those in `Markup` are HTML.
+
+    Characters that act on a reader, as by changing the reading order, are spelled out.
+    """
+    from jinja2 import Environment
+
+    def plain_text(value: object) -> object:
+        return escaped(value) if type(value) is str else value
+
+    return Environment(autoescape=True, finalize=plain_text, **options).from_string(text)
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
 def _template() -> Any:
-    return template(file("explanation.html"))
+    return template(_file("explanation.html"))
 
 
 def article(explanation: Explanation) -> str:
@@ -281,7 +305,7 @@ def article(explanation: Explanation) -> str:
 def _pieces(e: Explanation, side: int) -> list[tuple[str, Word | None, str, float]]:
     """Cut a text into pieces: text, word or None, numbers of word matches, opacity behind it."""
     text, words = (e.text1, e.words1) if side == 0 else (e.text2, e.words2)
-    known = {_plain(word.text): word for word in words}
+    by_text = {_plain(word.text): word for word in words}
     largest = max((abs(w.contribution or 0.0) for w in (*e.words1, *e.words2)), default=0.0)
     numbers: dict[str, list[str]] = {}
     for number, match in enumerate(e.word_matches, start=1):
@@ -291,7 +315,7 @@ def _pieces(e: Explanation, side: int) -> list[tuple[str, Word | None, str, floa
     for start, end in spans(text):
         if _plain(text[start : end + 2]).endswith("n't"):  # `spans` sees two words
             end += 2
-        word = known.get(_plain(text[start:end]))
+        word = by_text.get(_plain(text[start:end]))
         if word is not None and start >= last:  # pairs of characters overlap
             strength = _STRONGEST * abs(word.contribution or 0.0) / largest if largest else 0.0
             matches = ",".join(numbers.get(_plain(word.text), ()))

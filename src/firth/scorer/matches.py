@@ -37,7 +37,7 @@ class WordReader:
     def __init__(self, space: WordSpace, names: frozenset[str] = frozenset()) -> None:
         self._space, self._names = space, names
         self._stop_words = stop_words(space.idf)
-        self._read = lru_cache(1 << 12)(self._read_text)
+        self._words_of = lru_cache(1 << 12)(self._read_text)
 
     def align(
         self,
@@ -45,52 +45,52 @@ class WordReader:
         text2: str,
         matches: Sequence[Floats],
         added: Sequence[Floats],
-        every: Sequence[Floats] | None,
+        by_words: Sequence[Floats] | None,
     ) -> Aligned:
         """Return the aligned words of a text of n distinct stems and one of m.
 
         Args:
             matches: Degrees to which stems match, (n, m) each, in [0, 1]; the largest counts.
             added: Amounts that pairs of stems add to the score by themselves, (n, m) each.
-            every: Amounts that they add in all, (n, m) each; None where some of the score cannot be
-                split by words.
+            by_words: Amounts that they add in all, (n, m) each; None where some of the score cannot
+                be split by words.
         """
-        (stems1, one), (stems2, two) = self._read(text1), self._read(text2)
-        shape = len(one), len(two)
+        (stems1, words1), (stems2, words2) = self._words_of(text1), self._words_of(text2)
+        shape = len(words1), len(words2)
         alone = sum(added, start=np.zeros(shape))
-        meaning = np.outer([not w.stop_word for w in one], [not w.stop_word for w in two])
+        meaning = np.outer([not w.stop_word for w in words1], [not w.stop_word for w in words2])
         degrees = np.max([np.zeros(shape), *matches], axis=0)
-        found = np.where(meaning, degrees, 0.0)
-        for i, a in enumerate(one):
-            for j, b in enumerate(two):
+        degrees = np.where(meaning, degrees, 0.0)
+        for i, a in enumerate(words1):
+            for j, b in enumerate(words2):
                 if a.mark or b.mark:
                     spelled = float(spelling_cosines([stems1[i]], [stems2[j]])[0, 0])
-                    found[i, j] = _marked_match(a, b, float(found[i, j]), spelled)
-        matched: Any = found >= LEAST_MATCH
+                    degrees[i, j] = _marked_match(a, b, float(degrees[i, j]), spelled)
+        matched: Any = degrees >= LEAST_MATCH
         best = matched & (
-            (found == found.max(axis=1, initial=0, keepdims=True))
-            | (found == found.max(axis=0, initial=0, keepdims=True))
+            (degrees == degrees.max(axis=1, initial=0, keepdims=True))
+            | (degrees == degrees.max(axis=0, initial=0, keepdims=True))
         )
         places = sorted(
-            zip(*np.nonzero(best), strict=True), key=lambda at: (-abs(alone[at]), -found[at], at)
+            zip(*np.nonzero(best), strict=True), key=lambda at: (-abs(alone[at]), -degrees[at], at)
         )
         word_matches = tuple(
-            WordMatch(one[i].text, two[j].text, float(found[i, j]), float(alone[i, j]))
+            WordMatch(words1[i].text, words2[j].text, float(degrees[i, j]), float(alone[i, j]))
             for i, j in places[:MAX_MATCHES]
         )
         knowledge = Knowledge.NONE
-        if all(any(w.known and not w.stop_word for w in side) for side in (one, two)):
+        if all(any(w.known and not w.stop_word for w in side) for side in (words1, words2)):
             knowledge = Knowledge.BOTH
         elif matched.any():
             knowledge = Knowledge.SPELLING
         sides = [
             [replace(word, matched=met) for word, met in zip(words, any_met, strict=True)]
-            for words, any_met in ((one, matched.any(axis=1).tolist()),
-                                   (two, matched.any(axis=0).tolist()))
+            for words, any_met in ((words1, matched.any(axis=1).tolist()),
+                                   (words2, matched.any(axis=0).tolist()))
         ]  # fmt: skip
-        if every is not None:
-            whole = sum(every, start=np.zeros(shape))
-            halves = (whole.sum(axis=1) / 2).tolist(), (whole.sum(axis=0) / 2).tolist()
+        if by_words is not None:
+            amounts = sum(by_words, start=np.zeros(shape))
+            halves = (amounts.sum(axis=1) / 2).tolist(), (amounts.sum(axis=0) / 2).tolist()
             sides = [
                 [
                     replace(word, contribution=amount)
@@ -108,12 +108,13 @@ class WordReader:
         first: dict[str, Word] = {}
         for word, low, stem in zip(as_written(text), lower, stemmed, strict=True):
             mark = marks.get(low)
-            known = stem in self._space.idf.frequencies
-            stop_word = is_letter(stem) or (stem in self._stop_words and mark is None)
-            # `as_written` splits "didn't" into two words.
-            whole = mark is not Mark.NEGATION or low in negations
-            shown = word if whole else f"{word}'t"
-            first.setdefault(stem, Word(text=shown, known=known, stop_word=stop_word, mark=mark))
+            if mark is Mark.NEGATION and low not in negations:
+                word += "'t"  # `as_written` splits "didn't" into two words.
+            is_known = stem in self._space.idf.frequencies
+            is_stop_word = is_letter(stem) or (stem in self._stop_words and mark is None)
+            first.setdefault(
+                stem, Word(text=word, known=is_known, stop_word=is_stop_word, mark=mark)
+            )
         return list(first), list(first.values())
 
 
@@ -142,7 +143,7 @@ def marks_of(text: str, language: str, names: frozenset[str] = frozenset()) -> d
     return marks
 
 
-def _marked_match(one: Word, two: Word, match: float, spelled: float) -> float:
+def _marked_match(a: Word, b: Word, match: float, spelled: float) -> float:
     """Return how far two words match of which one is a name, a number or a negation.
 
     Names match by their spelling, numbers only if they are equal, and negations always. `spelled`
@@ -150,8 +151,8 @@ def _marked_match(one: Word, two: Word, match: float, spelled: float) -> float:
     """
     if spelled == 1.0:
         return 1.0
-    if Mark.NEGATION in (one.mark, two.mark):
-        return 1.0 if one.mark is two.mark else 0.0
-    if Mark.NUMBER in (one.mark, two.mark):
+    if Mark.NEGATION in (a.mark, b.mark):
+        return 1.0 if a.mark is b.mark else 0.0
+    if Mark.NUMBER in (a.mark, b.mark):
         return 0.0
-    return match if one.mark is not two.mark or spelled >= _ONE_NAME else 0.0
+    return match if a.mark is not b.mark or spelled >= _ONE_NAME else 0.0

@@ -103,8 +103,8 @@ class StemTable:
             block = slice(start, start + _PAIRS)
             sides = left[block], right[block]
             learned[block] = np.vecdot(*(self.learned[side] for side in sides))
-            one, two = (self.spelled[side] @ self.grams for side in sides)
-            spelled[block] = _sums(one.multiply(two))
+            a, b = (self.spelled[side] @ self.grams for side in sides)
+            spelled[block] = _sums(a.multiply(b))
         return learned, spelled
 
     def squares(self) -> tuple[Floats, Floats]:
@@ -119,18 +119,19 @@ class StemTable:
 
     def cells(self, left: Sequence[int], right: Sequence[int]) -> Iterator["Cells"]:
         """Yield the spelling cosines of the stems of pairs of texts, some pairs at a time."""
-        one, two = np.array(left, np.int64), np.array(right, np.int64)
-        heights, widths = self.counts[one], self.counts[two]
-        blocks = np.flatnonzero(np.diff(np.cumsum(heights * widths) // _CELLS)) + 1
-        for some in np.split(np.arange(len(one)), blocks):
-            n, m = heights[some], widths[some]
-            yield Cells(one[some], two[some], n, m, self._alike(one[some], two[some], n, m))
+        all_left, all_right = np.array(left, np.int64), np.array(right, np.int64)
+        sizes = self.counts[all_left] * self.counts[all_right]
+        blocks = np.flatnonzero(np.diff(np.cumsum(sizes) // _CELLS)) + 1
+        for pairs in np.split(np.arange(len(sizes)), blocks):
+            a, b = all_left[pairs], all_right[pairs]
+            n, m = self.counts[a], self.counts[b]
+            yield Cells(a, b, n, m, self._alike(a, b, n, m))
 
-    def _alike(self, one: Ints, two: Ints, n: Ints, m: Ints) -> Floats:
-        """Compare all stems of `one` with all of `two`, then pick what each pair needs."""
+    def _alike(self, left: Ints, right: Ints, n: Ints, m: Ints) -> Floats:
+        """Compare all stems of both sides, then pick what each pair needs."""
         wide = np.repeat(m, n)
-        rows = np.repeat(self.of_texts(one), wide)
-        columns = self.numbers[ranges(np.repeat(self.bounds[two], n), wide)]
+        rows = np.repeat(self.of_texts(left), wide)
+        columns = self.numbers[ranges(np.repeat(self.bounds[right], n), wide)]
         places, grams = [], []
         for numbers in (rows, columns):
             used = np.zeros(len(self.stems), bool)
@@ -147,13 +148,13 @@ class Cells:
     """All stems of one text against all stems of another, for k pairs of texts.
 
     Attributes:
-        one, two: Numbers of the first and of the second texts, (k,) each.
+        left, right: Numbers of the first and of the second texts, (k,) each.
         heights, widths: Number of stems of each first and of each second text, (k,) each.
         alike: Spelling cosines in [0, 1], pair after pair, each row after row.
     """
 
-    one: Ints
-    two: Ints
+    left: Ints
+    right: Ints
     heights: Ints
     widths: Ints
     alike: Floats
@@ -183,9 +184,9 @@ def _sums(rows: "sparse.csr_matrix") -> Floats:
     """
     filled, rest, sums = np.flatnonzero(np.diff(rows.indptr)), rows.data, []
     for unit in _UNITS:
-        whole = np.rint(rest / unit) * unit
-        sums.append(np.add.reduceat(whole, rows.indptr[filled]))
-        rest = rest - whole
+        multiples = np.rint(rest / unit) * unit
+        sums.append(np.add.reduceat(multiples, rows.indptr[filled]))
+        rest = rest - multiples
     totals = np.zeros(rows.shape[0])
     totals[filled] = sums[0] + (sums[1] + sums[2])
     return totals
@@ -202,10 +203,10 @@ def _read(space: WordSpace, texts: tuple[str, ...]) -> StemTable:
 
 def _numbered(lists: Iterable[Sequence[str]]) -> tuple[list[str], Ints, Ints]:
     """Return the distinct items of all lists, each item's number, and the bounds of the lists."""
-    known: defaultdict[str, int] = defaultdict()
-    known.default_factory = known.__len__
+    number_of: defaultdict[str, int] = defaultdict()
+    number_of.default_factory = number_of.__len__
     numbers, bounds = array("q"), array("q", [0])
     for items in lists:
-        numbers.extend(map(known.__getitem__, items))
+        numbers.extend(map(number_of.__getitem__, items))
         bounds.append(len(numbers))
-    return list(known), np.array(numbers), np.array(bounds)
+    return list(number_of), np.array(numbers), np.array(bounds)

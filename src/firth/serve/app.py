@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from firth import __version__
-from firth.scorer.render import style
+from firth.scorer.explanation import style
 from firth.serve.endpoints import ENCODER, ENDPOINTS, Endpoint, Work
 from firth.serve.guard import Guard, Problem, client_of, length_of, read_body
 from firth.serve.workers import Limits, Workers, written
