@@ -81,7 +81,7 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
         pairs = run.manifest(HARVEST).summary["pairs"]["train"]
         names = f"{folder.name}, start", f"{folder.name}, {pairs:,} pairs"
         for when, name in zip(("before", "after"), names, strict=True):
-            rows[name] = [round(100 * report[when]["test"]["all"]["spearman"], 1)]
+            rows[name] = [round(100 * report[when]["test"]["spearman"], 1)]
         rows[f"{folder.name} minus start"] = [None]
         model = open_scorer(str(run.folder(SURROGATE)))
         with TemporaryDirectory() as work:

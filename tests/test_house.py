@@ -32,7 +32,6 @@ FLOORS = (
     ("scorer",),
     ("search",),
     ("pipeline",),
-    ("report",),
     ("model", "plain"),
     ("sklearn",),
     ("serve",),

@@ -31,8 +31,8 @@ import firth.cli.main, firth.evaluation.evaluate, firth.pipeline.stages
 import firth.search.documents, firth.search.duplicates
 if "train" in sys.argv:
     import sentence_transformers
-    from firth.train import finetune, students
-    students._CHECKPOINT_STEPS = finetune._CHECKPOINT_STEPS = 5
+    from firth.train import finetune
+    finetune._CHECKPOINT_STEPS = 5
 print("ready", flush=True)
 firth.cli.main.main()
 os._exit(0)
@@ -65,7 +65,6 @@ COMMANDS = {
     "remove": Command("remove --ids-file ids.txt --run run"),
     "evaluate": Command("evaluate run baseline:dice --task pairs.tsv --out scores.json --force"),
     "duplicates": Command("duplicates --run run --out cleaned.jsonl --force"),
-    "train distill": Command("train distill run/static --run run --set distill.epochs=1"),
     "train finetune": Command("train finetune run/static --data pairs.tsv --out out --epochs 4"),
 }
 

@@ -12,7 +12,7 @@
 - `evaluate(scorers, tasks)` measures the correlation with human ratings, with intervals.
 - `compare_models(scorers, run)` compares models on a run's held-out documents, without labels.
 - `FirthError` is the class of all errors that a caller can correct; `InputError` those of inputs.
-- `adapt`, `distill`, `finetune` and `cross_validate` train encoders (extra `torch`).
+- `finetune` and `cross_validate` train encoders (extra `torch`).
 
 Each of them is imported when it is first used.
 """
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from firth.plain import calibrate, match
     from firth.run.errors import FirthError, InputError
     from firth.text.differences import differences
-    from firth.train.distill import distill
     from firth.train.finetune import finetune
     from firth.train.folds import cross_validate
 
 __version__ = "0.1.0"
 __all__ = [
     "FirthError", "InputError", "Model", "__version__", "build", "calibrate",
-    "compare_models", "cross_validate", "differences", "distill", "evaluate", "finetune", "load",
+    "compare_models", "cross_validate", "differences", "evaluate", "finetune", "load",
     "match", "open_scorer",
 ]  # fmt: skip
 
@@ -45,7 +44,6 @@ _HOMES = {
     "firth.evaluation.compare": ("compare_models",),
     "firth.evaluation.evaluate": ("evaluate",),
     "firth.text.differences": ("differences",),
-    "firth.train.distill": ("distill",),
     "firth.train.finetune": ("finetune",),
     "firth.train.folds": ("cross_validate",),
 }

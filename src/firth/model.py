@@ -287,8 +287,8 @@ class Model:
     def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
         """Copy the encoder of the run to a folder, with a model card that has its figures.
 
-        An encoder without files, such as a service or an object, cannot be copied: the card then
-        says what opens it. A note says which of both was done.
+        Raises:
+            InputError: It has no files, as an object and a service have none.
         """
         with self._said():
             return save_encoder(self.run, self.encoder, Path(folder), force)
@@ -300,7 +300,7 @@ class Model:
 
     def report(self, path: str | Path, force: bool = False) -> Path:
         """Write a page of HTML about the run: what was read, how good it is, and examples."""
-        from firth.report.report import write_report
+        from firth.pipeline.report import write_report
 
         return write_report(self.run, Path(path), force)
 

@@ -1,7 +1,6 @@
 """The harvest: which pairs are scored, what their scores are worth, and labels of scores."""
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firth.corpus.corpus import Corpus
-from firth.paper.harvest import draw_pairs, label_report, plan_shards, word_vectors
+from firth.paper import harvest
+from firth.paper.harvest import (
+    draw_pairs,
+    label_report,
+    plan_shards,
+    sentence_hashes,
+    usable_sentences,
+    word_vectors,
+)
 from firth.paper.settings import HarvestSettings
 from firth.paper.surrogate import label_map
 from firth.run.errors import InputError
 from firth.run.run import Run
-from firth.train.exclusions import Exclusions
 
 from .conftest import make_run
 
@@ -28,23 +34,37 @@ def corpus_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_shards_hold_each_sentence_once(corpus_run: Run) -> None:
     settings = HarvestSettings(pairs=400, shard_pairs=40)
-    shards = plan_shards(Corpus.open(corpus_run), settings, Exclusions.load(), 1)
+    shards = plan_shards(Corpus.open(corpus_run), settings, 1)
     sentences = np.concatenate([shard.sentences for shard in shards])
     assert len(np.unique(sentences)) == len(sentences)
     assert [shard.number for shard in shards] == list(range(len(shards)))
     assert sum(shard.size for shard in shards) == 400
     with pytest.raises(InputError, match=r"got 20 pairs \(paper.harvest.pairs is 20.*expected 30"):
-        plan_shards(Corpus.open(corpus_run), HarvestSettings(pairs=20), Exclusions.load(), 1)
+        plan_shards(Corpus.open(corpus_run), HarvestSettings(pairs=20), 1)
 
 
-def test_held_out_pairs_are_like_those_of_train() -> None:
+def test_sentences_are_distinct_and_of_no_evaluation_set(
+    corpus_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any case; the sentences of public sets are known by their hashes."""
+    hashes = sentence_hashes(["A man is playing a guitar.", "Nobody ever wrote this line, firth."])
+    assert np.isin(hashes, harvest.evaluation_hashes()).tolist() == [True, False]
+    corpus = Corpus.open(corpus_run)
+    excluded = {corpus.text(n) for n in range(0, len(corpus), 3)}
+    of_them = sentence_hashes(text.upper() for text in excluded)
+    monkeypatch.setattr(harvest, "evaluation_hashes", lambda: of_them)
+    texts = corpus.texts(usable_sentences(corpus))
+    assert 20 < len(set(texts)) == len(texts)
+    assert not excluded & set(texts)
+
+
+def test_held_out_pairs_are_like_those_of_train(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each split has as many sentences for a pair, among which near ones are found."""
-    every: Any = SimpleNamespace(
-        usual_sentences=lambda: np.arange(20_000), distinct=lambda _, rows: rows
-    )
+    monkeypatch.setattr(harvest, "usable_sentences", lambda _: np.arange(20_000))
+    corpus: Any = None
     of_a_pair = [
         len(shard.sentences) / shard.size
-        for shard in plan_shards(every, HarvestSettings(pairs=1_600), every, 1)
+        for shard in plan_shards(corpus, HarvestSettings(pairs=1_600), 1)
     ]
     assert max(of_a_pair) < 1.1 * min(of_a_pair)
 

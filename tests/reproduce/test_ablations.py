@@ -43,17 +43,23 @@ def measured(run: Run, name: str, data_dir: Path, **tables: Any) -> Result:
     return result
 
 
-def test_fits_cut_to_a_size_are_those_of_origin(origin_run: Run, data_dir: Path) -> None:
-    """Similarities from the shared terms equal those of Origin with these settings."""
-    request = Request("t", origin_run, data_dir, TableSettings(**TABLES), 13)
-    rated = Rated.of(request)
-    fits = Fits(rated, origin_run, 3)
-    contexts = {"size": 3, "shortlist": 6}
-    changes = {"paper": {"contexts": contexts, "fits": {"measure": "cosine"}}}
-    origin = Origin.open(VariedRun.of(origin_run, changes))
-    np.testing.assert_allclose(
-        fits.similarities(fits.kept()), origin.similarities(rated.data.pairs), atol=1e-6
-    )
+@pytest.mark.parametrize("selection", ["two-step", "random"])
+def test_fits_cut_to_a_size_are_those_of_origin(
+    origin_run: Run, data_dir: Path, selection: str
+) -> None:
+    """One computation serves all sizes, diverse or not: C_s of each begins those of larger ones."""
+    rated = Rated.of(Request("t", origin_run, data_dir, TableSettings(**TABLES), 13))
+    fits = Fits(rated, origin_run, 3, selection)
+    length = 3 if selection == "random" else 6
+    for size, diverse in ((1, True), (2, True), (3, True), (3, False)):
+        contexts = {"size": size, "shortlist": length, "selection": selection, "diverse": diverse}
+        changes = {"paper": {"contexts": contexts, "fits": {"measure": "cosine"}}}
+        origin = Origin.open(VariedRun.of(origin_run, changes))
+        np.testing.assert_allclose(
+            fits.similarities(fits.kept(diverse=diverse), size=size),
+            origin.similarities(rated.data.pairs),
+            atol=1e-6,
+        )
 
 
 def test_rows_of_table_8() -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from firth.run.errors import InputError
 from firth.run.outputs import claim_output, copy_folder, write_file, write_folder, write_rows
-from firth.run.run import Run
-from firth.run.settings import Settings
-from firth.run.stage import MANIFEST, Stage
+from firth.run.stage import MANIFEST
 
 
 def names(folder: Path) -> list[str]:
@@ -140,23 +138,17 @@ def test_stopped_work_is_continued_by_the_same_request(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out"]
 
 
-def test_a_stage_is_copied(tmp_path: Path) -> None:
-    """With its folders; a copy is whole, and another one replaces it with force."""
-
-    def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
-        (workspace / "deep").mkdir()
-        (workspace / "deep" / "weights").write_text(str(run.settings.seed))
-        return {"dimensions": 3}
-
-    stage = Stage("encoder", 1)
-    run = Run.create(tmp_path / "run", Settings())
-    run.build(stage, fill, settings=["seed"])
-    assert copy_folder(run.folder(stage), tmp_path / "mine") == tmp_path / "mine"
-    assert (tmp_path / "mine" / "deep" / "weights").read_text() == "13"
-    run.changed({"seed": 14}).build(stage, fill, settings=["seed"])
-    with pytest.raises(InputError, match="--force"):
-        copy_folder(run.folder(stage), tmp_path / "mine")
-    copy_folder(run.folder(stage), tmp_path / "mine", force=True)
-    assert (tmp_path / "mine" / "deep" / "weights").read_text() == "14"
-    with pytest.raises(InputError, match="not a folder that firth wrote"):
-        copy_folder(tmp_path, tmp_path / "other")
+def test_an_encoder_is_copied_with_its_card(tmp_path: Path) -> None:
+    """With its folders; another one replaces it with force."""
+    source, out = tmp_path / "source", tmp_path / "mine"
+    (source / "deep").mkdir(parents=True)
+    for number in (13, 14):
+        (source / "deep" / "weights").write_text(f"{number}")
+        options: Any = {"fingerprint": f"{number}", "card": "A card."}
+        files = ["deep/weights"]
+        if number == 14:
+            with pytest.raises(InputError, match="--force"):
+                copy_folder(source, files, out, force=False, **options)
+        assert copy_folder(source, files, out, force=number == 14, **options) == out
+        assert (out / "deep" / "weights").read_text() == f"{number}"
+        assert (out / "README.md").read_text() == "A card."

@@ -12,23 +12,24 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
-from tests.run.test_kills import TOY
-from tests.run.test_kills import build as build_stage
 
 from firth.corpus import build
 from firth.corpus.corpus import Corpus
 from firth.corpus.store import FILE, damage
 from firth.run.errors import MissingStageError
-from firth.run.outputs import write_file
+from firth.run.files import write_json, write_text
+from firth.run.outputs import write_file, write_folder
 from firth.run.run import Run
 from firth.run.settings import parse_settings
+from firth.run.stage import SCRATCH, Stage
 
 HERE = Path(__file__).parent
 MOMENTS = 60
@@ -223,9 +224,44 @@ def corpus_call(prepare: Callable[[Path], object], call: Callable[[Run, Path], o
     return Call(prepare, work, seen_corpus)
 
 
+TOY = Stage("wing/toy", 1)
+
+
+def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
+    """Write two files, with a checkpoint that a later call continues."""
+    if not (workspace / SCRATCH / "state.json").is_file():
+        write_json(workspace / SCRATCH / "state.json", run.settings.seed)
+    write_text(workspace / "data" / "a.txt", f"{run.settings.seed}" * 100)
+    (workspace / "b.txt").write_text("b")
+    return {"files": 2}
+
+
+def build_stage(path: Path, seed: int) -> None:
+    Run.open(path).changed({"seed": seed}).build(TOY, fill, settings=["seed"])
+
+
+def prepare_stage(path: Path) -> None:
+    prepare_run(path)
+    build_stage(path, 1)
+
+
 def seen_stage(path: Path) -> object:
     run = Run.open(path)
+    if not run.has(TOY):
+        return None
     return (run.folder(TOY) / "data" / "a.txt").read_text(), run.verify()[TOY.name]
+
+
+def write_results(path: Path) -> None:
+    def fill(workspace: Path) -> Mapping[str, Any]:
+        write_text(workspace / "result.txt", "new")
+        return {}
+
+    write_folder(path / "results", fill, command="x", settings={})
+
+
+def seen_results(path: Path) -> object:
+    return (path / "results").is_dir() and (path / "results" / "result.txt").read_text()
 
 
 def write_result(path: Path, text: str) -> None:
@@ -238,7 +274,9 @@ WORK = {
     "build": corpus_call(prepare_corpus, build.build_corpus),
     "add": corpus_call(prepare_corpus, build.add_documents),
     "remove": corpus_call(prepare_corpus, lambda run, _: build.remove_documents(run, ["d1", "d2"])),
-    "stage": Call(lambda path: build_stage(path, 1), lambda path: build_stage(path, 2), seen_stage),
+    "first stage": Call(prepare_run, lambda path: build_stage(path, 2), seen_stage),
+    "stage": Call(prepare_stage, lambda path: build_stage(path, 2), seen_stage),
+    "folder": Call(Path.mkdir, write_results, seen_results),
     "result": Call(
         lambda path: write_result(path, "old"),
         lambda path: write_result(path, "new"),
@@ -277,7 +315,8 @@ def losses(name: str, disk: Disk, log: list[Record], folder: Path) -> Iterator[t
                 yield kind, WORK[name].seen(folder / "lost")
                 if kind == "all":
                     WORK[name].work(folder / "lost")
-                    yield "again", WORK[name].seen(folder / "lost")
+                    hidden = [p.name for p in (folder / "lost").rglob(".*") if p.name != ".lock"]
+                    yield "again", hidden or WORK[name].seen(folder / "lost")
             except Exception as error:  # noqa: BLE001
                 yield kind, repr(error)
             finally:

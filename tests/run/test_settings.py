@@ -175,15 +175,19 @@ def test_unknown_settings_are_guessed(values: dict[str, object], meant: str) -> 
 
 def test_sections_of_wings_are_checked_with_the_others() -> None:
     """With defaults where a stage declares them; all problems are named together."""
-    settings = parse_settings({"distill.epochs": 3}, "test")
-    declared = values_of(settings, ["distill", "paper.window"])
-    assert (declared["distill"]["epochs"], declared["distill"]["sentences"]) == (3, 100_000)
+    settings = parse_settings({"tokenizer.vocabulary": 400}, "test")
+    declared = values_of(settings, ["tokenizer", "paper.window"])
+    assert declared["tokenizer"] == {"vocabulary": 400, "lower_case": True}
     assert declared["paper.window"] == 1
-    changes = {"sed": 1, "distill": {"epoch": 1, "sentences": 0}, "paper.vocabulary": 9}
+    changes = {"sed": 1, "tokenizer": {"lower": 1, "vocabulary": 0}, "paper.vocabulary": 9}
     with pytest.raises(ConfigError) as raised:
         parse_settings(changes, "x")
     assert len(raised.value.problems) == 4
-    for part in ("mean distill.epochs", "distill.sentences: got 0", "or static.vocabulary"):
+    for part in (
+        "mean tokenizer.lower_case",
+        "tokenizer.vocabulary: got 0",
+        "or static.vocabulary",
+    ):
         assert part in str(raised.value)
 
 

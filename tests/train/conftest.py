@@ -31,7 +31,6 @@ SETTINGS = {
     "words": {"min_count": 2, "dimensions": 16, "batch": 32, "epochs": 2},
     "questions": {"questions": 120, "distractors": 3},
     "static": {"dimensions": 16},
-    "distill": {"sentences": 400, "epochs": 30},
 }
 
 

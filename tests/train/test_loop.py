@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
@@ -18,7 +20,7 @@ from torch.nn import functional
 from firth.run.errors import DamagedError, InputError
 from firth.run.settings import derive_seed
 from firth.train import loop
-from firth.train.loop import Best, History, Schedule, in_parts, mean_of, train, verdict
+from firth.train.loop import Batches, Best, History, Schedule, in_parts, mean_of, train, verdict
 
 SCHEDULE = Schedule(steps=12, rate=0.05, warmup=3, checkpoint_steps=4, seed=5, report_steps=3)
 
@@ -266,3 +268,14 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
         assert not same(alone, Net().state_dict())
         for weight, value in alone.items():
             torch.testing.assert_close(first[weight], value)
+
+
+@given(st.integers(1, 90), st.integers(1, 40))
+def test_an_epoch_holds_each_row_at_most_once(rows: int, size: int) -> None:
+    """Few rows are left over, epochs differ, and a batch is a function of its number."""
+    batches = Batches.of(rows, size, 7)
+    for epoch in range(2):
+        steps = range(epoch * batches.epoch_steps, (epoch + 1) * batches.epoch_steps)
+        drawn = np.concatenate([batches(step) for step in steps])
+        assert len(np.unique(drawn)) == len(drawn) > rows - size
+    assert np.array_equal(batches(0), Batches.of(rows, size, 7)(0))

@@ -94,11 +94,11 @@ def duplicates(
         result = model.duplicates(threshold, unit=unit, where=where)
         show_result(result, as_json, top, out, force)
         return
-    found = model.duplicates(threshold, false_share=false_share, unit=unit, where=where)
+    groups = model.duplicates(threshold, false_share=false_share, unit=unit, where=where)
     if out is not None:
-        say(wrapped(write_cleaned(model.run, found, out, force).text()))
+        say(wrapped(write_cleaned(model.run, groups, out, force).text()))
     else:
-        show_result(found, as_json, top)
+        show_result(groups, as_json, top)
 
 
 Column = Annotated[
@@ -226,20 +226,20 @@ def calibrate(
         if run is not None:
             raise InputError("got a file and --run; expected one of them")
         texts = [document.text.strip() for document in _documents(file, column)]
-        known = calibrate_texts(texts, encoder=encoder, unrelated=_unrelated(unrelated, column))
+        calibration = calibrate_texts(texts, encoder=encoder, unrelated=_unrelated(unrelated, column))
     else:
         if encoder is not None or unrelated is not None:
             raise InputError("got --encoder or --unrelated; expected a file of texts beside them")
         opened = Run.open(run_folder(run))
         build_calibration(opened)
-        known = Calibration.open(opened)
+        calibration = Calibration.open(opened)
     if false_match_rate is None:
-        show_result(known, as_json)
+        show_result(calibration, as_json)
         return
-    threshold = known.threshold(false_match_rate)
+    threshold = calibration.threshold(false_match_rate)
     line = f"threshold {threshold:.3f}: {100 * false_match_rate:g}% of texts without a counterpart"
-    if known.matches and false_match_rate * known.matches.drawn < GUESSED:
-        line += f"; a guess, as it is fitted to {known.matches.drawn:,} texts"
+    if calibration.matches and false_match_rate * calibration.matches.drawn < GUESSED:
+        line += f"; a guess, as it is fitted to {calibration.matches.drawn:,} texts"
     show({"false_match_rate": false_match_rate, "threshold": threshold}, as_json, line)
 
 

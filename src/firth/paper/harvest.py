@@ -5,17 +5,21 @@ The work is cut into shards. Each shard has sentences that no other shard has, a
 a shard depend on its sentences and number alone.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from firth.corpus.corpus import Corpus
+from firth.evaluation.metrics import Metric, measure
 from firth.paper.origin import READS, Origin
 from firth.paper.settings import HarvestSettings, PaperSettings
 from firth.run.console import Progress, note
@@ -27,9 +31,7 @@ from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.stems import tf_idf
 from firth.text.types import Floats, Ints, TextPair
-from firth.text.words import stemmer_of, stems_of, words
-from firth.train.exclusions import Exclusions
-from firth.train.students import rank_correlation
+from firth.text.words import normal_form, stemmer_of, stems_of, words
 
 HARVEST = Stage("paper/harvest", 5, "torch", "firth paper build --to harvest")
 SPLITS = ("train", "dev", "test")
@@ -45,7 +47,7 @@ _COMMON, _RARE = 0.05, 20
 """Words in a larger share of a shard's sentences, and in more of them, make no two similar."""
 _LENGTH = 0.5
 """Rank correlation with the length of a pair from which scores are suspicious."""
-_ROWS = 512
+_ROWS, _BLOCK = 512, 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
     inputs |= settings.inputs("window", "precision", "retrieve", "contexts", "fits", "harvest")
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        shards = plan_shards(Corpus.open(seen), chosen, Exclusions.load(), seen.settings.seed)
+        shards = plan_shards(Corpus.open(seen), chosen, seen.settings.seed)
         files = [workspace / SCRATCH / f"shard-{shard.number:06}.jsonl" for shard in shards]
         work = _Scoring(seen)
         missing = [
@@ -149,17 +151,49 @@ class _Scoring:
         return score
 
 
+# --- Sentences ----------------------------------------------------------------------------------
+
+
+def usable_sentences(corpus: Corpus) -> Ints:
+    """Return the usual sentences with different normal forms, without those of evaluation sets."""
+    sentences = corpus.usual_sentences()
+    blocks = (sentences[at : at + _BLOCK] for at in range(0, len(sentences), _BLOCK))
+    hashes = np.concatenate([sentence_hashes(corpus.texts(block)) for block in blocks])
+    first = np.zeros(len(hashes), bool)
+    first[np.unique(hashes, return_index=True)[1]] = True
+    return sentences[first & ~np.isin(hashes, evaluation_hashes())]
+
+
+@cache
+def evaluation_hashes() -> npt.NDArray[np.uint64]:
+    """Return the hashes of the sentences of public evaluation sets."""
+    path = Path(__file__).with_name("data") / "evaluation_sentences.npy"
+    hashes: npt.NDArray[np.uint64] = np.load(path, allow_pickle=False)
+    return hashes
+
+
+def sentence_hashes(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+    """Return 64-bit BLAKE2b of each text's normal form, (n,)."""
+    forms = (normal_form(text).encode("utf-8", "surrogatepass") for text in texts)
+    digests = (hashlib.blake2b(form, digest_size=8).digest() for form in forms)
+    return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.uint64)
+
+
+def rank_correlation(a: Floats, b: Floats) -> float | None:
+    """Return Spearman's correlation, to six decimals; None where it is undefined."""
+    value = measure(Metric.SPEARMAN, a, b, seed=0, resamples=0).value
+    return None if value is None else round(value / 100, 6)
+
+
 # --- Pairs that are scored ----------------------------------------------------------------------
 
 
-def plan_shards(
-    corpus: Corpus, settings: HarvestSettings, excluded: Exclusions, seed: int
-) -> list[Shard]:
+def plan_shards(corpus: Corpus, settings: HarvestSettings, seed: int) -> list[Shard]:
     """Return the shards of the work: those of train, then dev, then test.
 
     A corpus that cannot give so many pairs gives fewer; too few are an `InputError`.
     """
-    usable = excluded.distinct(corpus, corpus.usual_sentences())
+    usable = usable_sentences(corpus)
     most = len(usable) * _USES // 4  # Half of what is possible, so that draws succeed.
     if (count := min(settings.pairs, most)) < _FEWEST:
         raise InputError(

@@ -15,30 +15,31 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.folder import PretrainedFiles
-from firth.paper.harvest import HARVEST, ScoredPairs, read_pairs
+from firth.encoders.transformer import device, has_bfloat16
+from firth.paper.harvest import HARVEST, ScoredPairs, rank_correlation, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
-from firth.run.console import note
+from firth.run.console import note, quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, TextPair
-from firth.train.loop import Batches, build_together, first, in_parts, write_tensors
-from firth.train.students import (
-    ALL,
-    HELD_OUT,
-    BiEncoder,
-    Figures,
-    Plan,
-    on_device,
-    rank_correlation,
-    train_student,
+from firth.train.loop import (
+    Batches,
+    Best,
+    Schedule,
+    build_together,
+    first,
+    in_parts,
+    train,
+    write_tensors,
 )
+from firth.train.students import BiEncoder, is_static, on_device, save_trained, shown_name
 from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
-SURROGATE = Stage("paper/surrogate", 7, "torch", "firth paper build --to surrogate")
-_PATIENCE = 1_000
-"""Evaluations without a gain after which training stops: the paper trains to the end."""
+SURROGATE = Stage("paper/surrogate", 8, "torch", "firth paper build --to surrogate")
+HELD_OUT = ("dev", "test")
+_LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 200
 _BATCH, _MAX_TOKENS, _HEAD = 128, 128, 32
 _COMPARED = 10_000
 """Training pairs whose similarities before training give labels their distribution, at most."""
@@ -72,29 +73,9 @@ def train_surrogate(
         first(lambda: build_tokenizer(run))
     else:
         inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
-    plan = Plan(
-        base=chosen.base,
-        epochs=chosen.epochs,
-        batch=chosen.batch,
-        rate=chosen.learning_rate or (5e-4 if scratched else 2e-5),
-        micro_batches=chosen.micro_batches,
-        patience=_PATIENCE,
-    )
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        seed = derive_seed(seen.settings.seed, "surrogate", "distillation")
-
-        def start() -> BiEncoder | PairEncoder:
-            return start_of(seen, chosen, workspace / SCRATCH / "start")
-
-        def objective(student: Any) -> PairLabels:
-            return PairLabels(student, open_pairs(seen, chosen.pairs), chosen, seed)
-
-        cross = chosen.structure == "cross-encoder"
-        weights = derive_seed(seen.settings.seed, "surrogate", "weights")
-        summary = train_student(
-            workspace, plan, weights, start, objective, use=_USE if cross else ""
-        )
+        summary = learn(seen, chosen, workspace)
         if summary["step"]:
             return {**summary, "learned": True}
         message = (
@@ -107,6 +88,81 @@ def train_surrogate(
     reads = [HARVEST, *([TOKENIZER] if scratched else [])]
     inputs |= {"corpus": Corpus.open(run).digest}
     return build_together(run, stage, fill, reads=reads, settings=["seed"], inputs=inputs)
+
+
+def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str, Any]:
+    """Train a Surrogate, and write it with report and card; return what a manifest says of it.
+
+    The paper trains to the end; the step that agrees best with Origin on dev is kept.
+    """
+    seed, scratch = derive_seed(run.settings.seed, "surrogate", "distillation"), workspace / SCRATCH
+    rate = settings.learning_rate or (5e-4 if settings.base == "transformer" else 2e-5)
+    cross = settings.structure == "cross-encoder"
+    with quiet_libraries():
+        torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
+        student = start_of(run, settings, scratch / "start")
+        static = isinstance(student, BiEncoder) and is_static(student.module)
+        where = torch.device("cpu") if static else device()
+        student.module.to(where)
+        labels = PairLabels(student, open_pairs(run, settings.pairs), settings, seed)
+        before = labels.figures()
+        best = Best(student.module, labels.agreement, scratch, "spearman")
+        steps = settings.epochs * labels.batches.epoch_steps
+        schedule = Schedule(
+            steps=steps,
+            rate=rate,
+            warmup=int(_WARMUP * steps),
+            checkpoint_steps=_CHECKPOINT_STEPS,
+            seed=seed,
+            report_steps=-(-steps // _LOOKS),
+            bfloat16=not static and has_bfloat16(where),
+            micro_batches=settings.micro_batches,
+        )
+        history = train(
+            student.module, labels.batches, labels.loss, schedule, scratch, "Distilling", best.look
+        )
+        best.restore()
+        after = labels.figures()
+    summary: dict[str, Any] = {
+        "base": shown_name(settings.base),
+        "sizes": labels.sizes,
+        "step": best.step,
+        "steps": steps,
+    }
+    report = {
+        **summary,
+        "settings": settings.model_dump(mode="json") | {"base": summary["base"], "rate": rate},
+        "before": before,
+        "after": after,
+        "start": best.start,
+        "history": history,
+    }
+    report["lines"] = summary["lines"] = lines_of(report)
+    title = f"A {'cross-encoder' if cross else 'sentence encoder'}, distilled with firth"
+    save_trained(workspace, student.module, title, report, _USE if cross else "")
+    return summary
+
+
+def lines_of(report: Mapping[str, Any]) -> list[str]:
+    """Return what a report says, for the card."""
+    settings, rows = report["settings"], [["rank correlation with Origin x 100", "before", "after"]]
+    for split in HELD_OUT:
+        values = [report[when][split]["spearman"] for when in ("before", "after")]
+        rows.append([split, *("undefined" if v is None else f"{100 * v:.1f}" for v in values)])
+    lines = [
+        f"Start: {report['base']}. Teacher: the scores of {report['sizes']['train']:,} pairs.",
+        f"{settings['epochs']} epochs in batches of {settings['batch']}, peak learning rate "
+        f"{settings['rate']:g}. Step {report['step']:,} of {report['steps']:,} agreed best with "
+        "the teacher.",
+        table(rows),
+    ]
+    if not report["step"]:
+        lines.append("The start was kept: no later weights agreed better with the teacher.")
+    return lines + [
+        f"On {split} the error is not below that of a constant."
+        for split in HELD_OUT
+        if report["after"][split]["l2"] > report["after"][split]["constant_l2"]
+    ]
 
 
 def open_pairs(run: Run, most: int | None) -> dict[str, ScoredPairs]:
@@ -218,8 +274,6 @@ class PairLabels:
     split.
     """
 
-    teacher, unit = "the scores of pairs", "pairs"
-
     def __init__(
         self,
         student: BiEncoder | PairEncoder,
@@ -228,15 +282,13 @@ class PairLabels:
         seed: int,
     ) -> None:
         self._student, self._parts, self.module = student, settings.micro_batches, student.module
-        self.seed = seed
         self.sizes = {split: len(some.pairs) for split, some in splits.items()}
         self._splits, train = splits, splits["train"]
         compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
         start = student.similarities(train.some(compared.astype(np.int64)).pairs)
         self._label = label_map(train.scores, settings.calibration, start)
         self._labels = self._label(train.scores)
-        rows = np.arange(len(train.pairs))[:, None]
-        self.batches = Batches.of(rows, settings.batch, derive_seed(seed, "order"))
+        self.batches = Batches.of(len(train.pairs), settings.batch, derive_seed(seed, "order"))
 
     def loss(self, rows: Ints) -> Tensor:
         """Return the squared difference of scores and labels of a batch of pairs."""
@@ -250,20 +302,19 @@ class PairLabels:
         dev = self._splits["dev"]
         return rank_correlation(self._student.similarities(dev.pairs), dev.scores)
 
-    def figures(self) -> Figures:
-        """Return the agreement with the teacher on dev and test."""
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Return split → `n`, `spearman`, `l2` and `constant_l2` of dev and test."""
         return {split: self._measured(split) for split in HELD_OUT}
 
-    def _measured(self, split: str) -> dict[str, dict[str, Any]]:
+    def _measured(self, split: str) -> dict[str, Any]:
         held, constant = self._splits[split], float(self._labels.mean())
         answers, labels = self._student.similarities(held.pairs), self._label(held.scores)
-        figures = {
+        return {
             "n": len(labels),
             "spearman": rank_correlation(answers, held.scores),
             "l2": float(f"{np.mean((answers - labels) ** 2):.6g}"),
             "constant_l2": float(f"{np.mean((constant - labels) ** 2):.6g}"),
         }
-        return {ALL: figures}
 
 
 def label_map(scores: Floats, calibration: str, start: Floats) -> Callable[[Floats], Floats]:

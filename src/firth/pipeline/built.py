@@ -6,8 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from shutil import copyfile
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +14,15 @@ from firth import __version__
 from firth.corpus.build import CorpusSummary, summarize
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import UnitEncoder
-from firth.encoders.folder import MODULES, PretrainedFiles
+from firth.encoders.folder import MODULES
 from firth.encoders.static import STATIC, StaticEncoder, model_card
 from firth.encoders.words import NOTHING, WORDS
 from firth.evaluation.baselines import open_baseline
 from firth.evaluation.compare import FEWEST_QUESTIONS, MEAN, Comparison, compare_models
 from firth.evaluation.questions import QUESTIONS, QuestionType, first_questions, open_questions
-from firth.run.console import note, plural, silenced
+from firth.run.console import plural, silenced
 from firth.run.errors import InputError
-from firth.run.files import write_text
-from firth.run.outputs import CARD, copy_folder, write_folder
+from firth.run.outputs import CARD, copy_folder
 from firth.run.results import TOP, Result
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
@@ -47,7 +45,7 @@ _SEEN, _ENCODED_QUESTIONS = 2_000, 500
 _OPENS = """\
 from firth.encoders.kinds import open_encoder
 
-vectors = open_encoder({!r}).encode(["The judge praised the witness."])
+vectors = open_encoder("path/to/this/folder").encode(["The judge praised the witness."])
 """
 
 
@@ -137,59 +135,57 @@ def compare_with_baseline(run: Run, encoder: UnitEncoder | None = None) -> Compa
         "scorer": Scorer.open(run),
         "encoder": CosineScorer("encoder", encoder.encode),
     }
-    asked = open_questions(run)
+    questions = open_questions(run)
     if encoder_of_run(run):  # It takes a thousand times as long for each.
-        asked = first_questions(asked, _ENCODED_QUESTIONS)
+        questions = first_questions(questions, _ENCODED_QUESTIONS)
     with suppress(InputError), silenced():
-        return compare_models(scorers, run, asked)
+        return compare_models(scorers, run, questions)
     return None
 
 
 def save_static(run: Run, folder: Path, force: bool = False) -> Path:
     """Copy the learned static model of a run to a folder, with a model card."""
-    summary = summarize(run)
-    learned = f"Learned from {plural(summary.documents, 'document')}, {summary.words:,} words"
-    said = [f"{learned}, language {summary.language}, by firth {__version__}."]
-    said += _figures(run, StaticEncoder.open(run.folder(STATIC)), index_encoder(run) is None)
-    card = model_card("A static sentence encoder, learned from documents", "\n".join(said))
-    return copy_folder(run.folder(STATIC), folder, force, card)
+    summary, source = summarize(run), run.folder(STATIC)
+    lines = [
+        f"Learned from {plural(summary.documents, 'document')}, {summary.words:,} words, language "
+        f"{summary.language}, by firth {__version__}.",
+        *_figures(run, StaticEncoder.open(source), index_encoder(run) is None),
+    ]
+    card = model_card("A static sentence encoder, learned from documents", "\n".join(lines))
+    manifest = run.manifest(STATIC)
+    return copy_folder(
+        source, manifest.outputs, folder, fingerprint=manifest.digest, card=card, force=force
+    )
 
 
 def save_encoder(run: Run, encoder: UnitEncoder, folder: Path, force: bool = False) -> Path:
     """Copy the encoder of a run to a folder, with a model card.
 
-    Where it has no files the card alone is written, and says what opens it. A note says which.
+    Raises:
+        InputError: It has no files, as an object and a service have none.
     """
-    found = index_encoder(run)
-    if found is None:
+    source = index_encoder(run)
+    if source is None:
         return save_static(run, folder, force)
-    files, names = found.files, list(found.files.files) if found.files else []
-    is_model = any(name.endswith(MODULES) for name in names)
-    use = "" if is_model else _OPENS.format(found.name if not names else "path/to/this/folder")
-    said = [
-        f"The encoder {found.name}, fingerprint {found.fingerprint}, as a run of firth "
+    if source.files is None:
+        raise InputError(
+            f"the encoder {source.name} has no files that can be copied. The model that was "
+            "learned from the text has: save_static"
+        )
+    names = list(source.files.files)
+    use = "" if any(name.endswith(MODULES) for name in names) else _OPENS
+    lines = [
+        f"The encoder {source.name}, fingerprint {source.fingerprint}, as a run of firth "
         f"{__version__} uses it: as vectors of length 1, {encoder.dimensions} dimensions.",
         *_figures(run, encoder),
     ]
-    card = model_card(f"{encoder.name}, an encoder of sentences", "\n".join(said), use)
-
-    def fill(workspace: Path) -> Mapping[str, Any]:
-        for name in names:
-            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-            copyfile(cast(PretrainedFiles, files).folder / name, workspace / name)
-        own = files.folder / CARD if files else Path()
-        # The card of who trained it has the license.
-        before = own.read_text(encoding="utf-8", errors="replace") if own.is_file() else ""
-        write_text(workspace / CARD, f"{before.rstrip()}\n\n{card}" if before else card)
-        return {"encoder": found.name}
-
-    write_folder(
-        folder, fill, command="encoder", settings={}, inputs={"copied": found.fingerprint},
-        force=force,
-    )  # fmt: skip
-    note(f"{folder}: " + (f"a copy of {found.name}" if names else f"a card; {found.name} has no "
-         "files that can be copied, and the card says what opens it"))  # fmt: skip
-    return folder
+    card = model_card(f"{encoder.name}, an encoder of sentences", "\n".join(lines), use)
+    own = source.files.folder / CARD
+    if own.is_file():  # The card of who trained it has the license.
+        card = f"{own.read_text(encoding='utf-8', errors='replace').rstrip()}\n\n{card}"
+    return copy_folder(
+        source.files.folder, names, folder, fingerprint=source.fingerprint, card=card, force=force
+    )
 
 
 def _figures(run: Run, encoder: UnitEncoder, is_searched: bool = True) -> list[str]:
@@ -223,35 +219,34 @@ def verdict(run: Run, comparison: Comparison | None) -> str:
         words = "scores add equal words." if encoder else "words and their spelling."
         return f"nothing was learned from so few sentences: {by} {words} Add documents{advice}."
     if comparison is None or comparison.accuracies["scorer"][MEAN].value is None:
-        asked = max(comparison.questions.values()) if comparison else 0
+        count = max(comparison.questions.values()) if comparison else 0
         return (
-            f"not measured: the held-out documents give {plural(asked, 'question')}, and "
+            f"not measured: the held-out documents give {plural(count, 'question')}, and "
             f"{FEWEST_QUESTIONS} are needed. Add documents{advice}."
         )
-    every = {
-        kind: accuracy for kind, accuracy in comparison.accuracies["scorer"].items() if kind != MEAN
-    }
+    accuracies = comparison.accuracies["scorer"]
+    kinds = [kind for kind in accuracies if kind != MEAN]
     # Where no type has enough questions, the mean is over all of them.
-    asked_of = [kind for kind, accuracy in every.items() if accuracy.value is not None] or [*every]
-    kinds = [_ASKED[kind] for kind in asked_of]
+    kinds = [kind for kind in kinds if accuracies[kind].value is not None] or kinds
+    asked = [_ASKED[kind] for kind in kinds]
     figures = ", ".join(
-        f"{name} {accuracies[MEAN]}" for name, accuracies in comparison.accuracies.items()
+        f"{name} {by_kind[MEAN]}" for name, by_kind in comparison.accuracies.items()
     )
     gain = comparison.differences["scorer"][MEAN]
     if gain.sign > 0:
-        said = "the scorer learned something from this text"
+        finding = "the scorer learned something from this text"
         if encoder:
-            said = f"the scorer over {encoder} does better than n-grams of stems"
+            finding = f"the scorer over {encoder} does better than n-grams of stems"
     elif gain.sign < 0:
-        said = f"n-grams of stems do better than {encoder or 'what was learned'}"
+        finding = f"n-grams of stems do better than {encoder or 'what was learned'}"
     elif gain.low is None:
-        said = "too few documents to say whether anything was learned"
+        finding = "too few documents to say whether anything was learned"
     else:
-        said = "no difference from n-grams of stems that is certain"
+        finding = "no difference from n-grams of stems that is certain"
     advice = "" if gain.sign > 0 or encoder else " A pretrained encoder may help: --encoder NAME."
     return (
-        f"{said}. Right candidates that score above wrong ones, in %, chance 50: {figures}. "
-        f"Asked: {', '.join(kinds)} ({plural(comparison.questions[MEAN], 'question')} about "
+        f"{finding}. Right candidates that score above wrong ones, in %, chance 50: {figures}. "
+        f"Asked: {', '.join(asked)} ({plural(comparison.questions[MEAN], 'question')} about "
         f"{plural(comparison.documents[MEAN], 'held-out document')}).{advice}"
     )
 
@@ -264,22 +259,22 @@ def examples(run: Run) -> list[tuple[str, str]]:
     short = ((low <= counts) & (counts <= high)).nonzero()[0]
     chosen = short[:: len(short) // _SEEN + 1]
     # An apostrophe would need two levels of quotes in the commands.
-    known = [
+    candidates = [
         (text, home)
         for text, home in zip(corpus.texts(chosen), corpus.document_of(chosen), strict=True)
         if len(text) <= _EXAMPLE_CHARACTERS and text[-1:] in ".。।" and "'" not in text
     ]
-    if not known or not run.has(STATIC):
+    if not candidates or not run.has(STATIC):
         return []
-    texts, homes = zip(*known, strict=True)
+    texts, homes = zip(*candidates, strict=True)
     vectors = StaticEncoder.open(run.folder(STATIC)).encode(texts)
     cosines = vectors @ vectors.T
     alike = (cosines > _ALIKE).sum(axis=1)
     is_formula = alike > _FORMULA * np.median(alike)  # as greetings
     cosines[np.equal.outer(homes, homes) | (cosines > _EXAMPLE_COSINE)] = -1.0
     cosines[np.logical_or.outer(is_formula, is_formula)] = -1.0
-    left, right = np.unravel_index(cosines.argmax(), cosines.shape)
-    return [(texts[left], texts[right])] if cosines[left, right] > 0 else []
+    a, b = np.unravel_index(cosines.argmax(), cosines.shape)
+    return [(texts[a], texts[b])] if cosines[a, b] > 0 else []
 
 
 def threshold_of(run: Run) -> float | None:
@@ -288,5 +283,6 @@ def threshold_of(run: Run) -> float | None:
     It is the threshold that the summary, the report and the card of a run name.
     """
     calibration = Calibration.current(run)
-    known = calibration is not None and calibration.matches is not None
-    return calibration.threshold(FALSE_MATCH_RATE) if calibration and known else None
+    if calibration is None or calibration.matches is None:
+        return None
+    return calibration.threshold(FALSE_MATCH_RATE)

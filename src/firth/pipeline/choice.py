@@ -99,9 +99,9 @@ def affordable_encoder(texts: int, language: str) -> str:
     if (named := os.environ.get(VARIABLE) or AUTO) != AUTO:
         return named
     languages = language.split(SEVERAL)
-    for name, known in AUTOMATIC.items():
-        is_fast = texts / known.texts_per_second <= SECONDS
-        if is_fast and known.languages.issuperset(languages) and is_installed(name):
+    for name, automatic in AUTOMATIC.items():
+        is_fast = texts / automatic.texts_per_second <= SECONDS
+        if is_fast and automatic.languages.issuperset(languages) and is_installed(name):
             return name
     return TEXT_ALONE
 

@@ -96,11 +96,11 @@ class Opened:
     def _answers(self) -> dict[Hashable, object]:
         return {}
 
-    def kept(self, answer: Callable[["Opened"], T]) -> T:
+    def once(self, answer: Callable[["Opened"], T]) -> T:
         """Return what a function says of this state; it is called once."""
         if answer not in self._answers:
-            corpus, said = self.corpus, answer(self)
+            corpus, result = self.corpus, answer(self)
             if not corpus.is_current():
                 raise ChangedError(f"{self.run.path}: its documents were changed. Try again")
-            self._answers[answer] = said
+            self._answers[answer] = result
         return self._answers[answer]  # type: ignore[return-value]

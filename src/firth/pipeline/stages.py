@@ -180,7 +180,7 @@ class Status(Result):
 
 def status(run: Run) -> Status:
     """Return the state of a run."""
-    whole, learn = Corpus.open(run, "all"), Corpus.open(run)
+    corpus, learned = Corpus.open(run, "all"), Corpus.open(run)
     states = {}
     for stage in STAGES:
         if stage is PRETRAINED and pretrained_name(run.settings.encoder.model) is None:
@@ -188,19 +188,19 @@ def status(run: Run) -> Status:
         states[stage.name] = "missing"
         if run.has(stage):
             digest = run.manifest(stage).inputs.get("corpus")
-            is_new = digest in (None, learn.digest, whole.digest)
+            is_new = digest in (None, learned.digest, corpus.digest)
             held_out = stage is QUESTIONS
             states[stage.name] = "built" if is_new or held_out else "older than the documents"
     is_old = states[WORDS.name] == "older than the documents"
     newer = 0
     if is_old and run.has(INDEX):
-        newer = len(whole) - int(run.manifest(INDEX).summary["sentences"])
+        newer = len(corpus) - int(run.manifest(INDEX).summary["sentences"])
     behind = any(state != "built" for state in states.values())
     return Status(
         run=str(run.path),
-        documents=len(whole.owners),
-        sentences=len(whole),
-        held_out=whole.n_documents - learn.n_documents,
+        documents=len(corpus.owners),
+        sentences=len(corpus),
+        held_out=corpus.n_documents - learned.n_documents,
         newer=newer,
         stages=states,
         next=f"firth build --run {shlex.quote(str(run.path))}" if behind else "",

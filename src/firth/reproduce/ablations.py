@@ -17,19 +17,19 @@ from firth.evaluation.baselines import Dice, open_baseline
 from firth.evaluation.bootstrap import Estimate
 from firth.evaluation.metrics import Metric, measure, measure_difference
 from firth.evaluation.sets import EvaluationSet, load_set
-from firth.paper.fits import TERMS, PairProfile
+from firth.paper.contexts import choose
+from firth.paper.fits import EQUAL, TERMS, ContextSet, PairProfile
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin, build_origin
-from firth.paper.pair_fits import Kept, build_fits, kept_contexts, read_fits, similarities_of
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
 from firth.paper.surrogate import PairEncoder, train_surrogate
 from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
-from firth.run.console import quiet_libraries
+from firth.run.console import progress, quiet_libraries
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import Stage
-from firth.text.types import Floats
+from firth.text.types import Floats, Ints, TextPair
 
 STSB, CHANGE, CENTERED = "STSb", "change", "centered"
 _MEASURES: tuple[Measure, Measure] = ("cosine", "centered")
@@ -40,6 +40,10 @@ _NAMES = dict(
     zip(TERMS, ("discriminative", "sentence", "left-context", "right-context"), strict=True)
 )
 FULL = "Full"
+_BATCH = 16
+"""Pairs whose terms are computed together."""
+Kept = tuple[Ints, Ints]
+"""The indices of both shortlists of a pair that make C_{s1} and C_{s2}, best first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,21 @@ class Rated:
         ]
 
 
+def shortlist_profiles(origin: Origin, pairs: Sequence[TextPair]) -> list[PairProfile]:
+    """Compute the terms of each pair over both whole shortlists."""
+    profiles = []
+    for start in progress(range(0, len(pairs), _BATCH), "Terms of Eq. 3"):
+        batch = pairs[start : start + _BATCH]
+        sentences = sorted({sentence for pair in batch for sentence in pair})
+        lists = dict(zip(sentences, origin.candidates.shortlists(sentences), strict=True))
+        crossed = [(s, lists[of]) for a, b in batch for s, of in ((a, a), (b, b), (a, b), (b, a))]
+        terms = iter(origin.terms(crossed))
+        for a, b in batch:
+            sets = [ContextSet(s, lists[s], next(terms)) for s in (a, b)]
+            profiles.append(PairProfile(sets[0], sets[1], next(terms), next(terms)))
+    return profiles
+
+
 class Fits:
     """The terms of Eq. 3 of rated pairs, over shortlists of contexts, and what is cut from them.
 
@@ -87,18 +106,27 @@ class Fits:
         length = contexts if selection == "random" else 2 * contexts
         changes = {"size": contexts, "shortlist": length, "selection": selection}
         varied = VariedRun.of(run, {"paper": {"contexts": changes}})
-        data, paper = rated.data, varied.wing("paper", PaperSettings)
-        parts = [data.name, data.split, len(data.rows), "seed", rated.seed, selection, length]
-        name = "-".join(map(str, [*parts, "pmi"] if paper.fits.pmi else parts))
-        build_fits(varied, name, rated.data.pairs)
-        self.profiles: list[PairProfile] = read_fits(varied, name)
+        # All terms, whatever weights the run has.
+        every_term = varied.changed({"paper": {"fits": {"weights": EQUAL.model_dump()}}})
+        self.profiles = shortlist_profiles(Origin.open(every_term), rated.data.pairs)
         self.rated, self.origin, self.size = rated, Origin.open(varied), contexts
         self.weights: Weights = self.origin.weights
 
     def kept(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
-        """Return the contexts of each pair, chosen by some weights."""
+        """Return the indices of both shortlists of each pair that make C_{s1} and C_{s2}."""
         contexts = self.origin.settings.contexts.model_copy(update={"diverse": diverse})
-        return kept_contexts(self.origin, self.profiles, contexts, weights or self.weights)
+        chosen: dict[str, Ints] = {}
+        for side in (side for pair in self.profiles for side in (pair.set1, pair.set2)):
+            if side.sentence not in chosen:
+                chosen[side.sentence] = choose(
+                    self.origin.corpus,
+                    self.origin.index,
+                    side.positions,
+                    side.terms,
+                    contexts,
+                    weights or self.weights,
+                )
+        return [(chosen[pair.set1.sentence], chosen[pair.set2.sentence]) for pair in self.profiles]
 
     def similarities(
         self,
@@ -108,8 +136,12 @@ class Fits:
         weights: Weights | None = None,
     ) -> Floats:
         """Return Eq. 4 over the first `size` contexts of each sentence."""
-        chosen = weights or self.weights
-        return similarities_of(self.profiles, kept, size or self.size, chosen, measure)
+        size, weights = size or self.size, weights or self.weights
+        cut = (
+            pair.cut(first[:size], second[:size])
+            for pair, (first, second) in zip(self.profiles, kept, strict=True)
+        )
+        return np.array([profile.similarity(weights, measure) for profile in cut])
 
     def cells(
         self,
@@ -303,7 +335,7 @@ def _surrogate(
     stage = Stage(f"reproduce/{name}", 1, "torch", "firth reproduce table")
     train_surrogate(request.run, settings, stage)
     folder = request.run.folder(stage)
-    agreement = read_json(folder / "report.json")["after"]["test"]["all"]["spearman"]
+    agreement = read_json(folder / "report.json")["after"]["test"]["spearman"]
     if settings.structure == "cross-encoder":
         from sentence_transformers import CrossEncoder
 

@@ -167,25 +167,21 @@ def write_folder(
         ) from error
 
 
-def copy_folder(source: Path, out: str | Path, force: bool = False, card: str = "") -> Path:
-    """Copy a finished stage, such as an encoder, to a folder that a user names.
-
-    A card is its `README.md`.
-    """
-    manifest = Manifest.read(source)
-    if manifest is None:
-        raise InputError(f"{source}: not a folder that firth wrote")
+def copy_folder(
+    source: Path, names: Iterable[str], out: str | Path, *, fingerprint: str, card: str, force: bool
+) -> Path:
+    """Copy files of an encoder to a folder that a user names, and write its card."""
 
     def fill(workspace: Path) -> Mapping[str, Any]:
-        for name in manifest.outputs:
+        for name in names:
             (workspace / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, workspace / name)
-        if card:
-            write_text(workspace / CARD, card)
-        return manifest.summary
+        write_text(workspace / CARD, card)
+        return {}
 
-    inputs = {"copied": manifest.digest}
-    write_folder(out, fill, command=manifest.stage, settings={}, inputs=inputs, force=force)
+    write_folder(
+        out, fill, command="encoder", settings={}, inputs={"copied": fingerprint}, force=force
+    )
     return Path(out)
 
 

@@ -403,9 +403,9 @@ def _meant(path: str) -> str:
     for name, point in wing_sections().items():
         paths += [name, *_paths(point.load(), f"{name}.")]
     section, _, last = path.rpartition(".")
-    close = get_close_matches(last, {known.rpartition(".")[2] for known in paths})
-    likely = [known for known in paths if known.rpartition(".")[2] in close]
-    names = [known for known in likely if known.rpartition(".")[0] == section] or likely
+    close = get_close_matches(last, {other.rpartition(".")[2] for other in paths})
+    likely = [other for other in paths if other.rpartition(".")[2] in close]
+    names = [other for other in likely if other.rpartition(".")[0] == section] or likely
     return f"; did you mean {' or '.join(names[:3])}?" if names else ""
 
 

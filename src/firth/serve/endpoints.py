@@ -116,7 +116,7 @@ def _endpoint(
 @_endpoint("GET", "/api/run")
 def describe_run(served: Model, /) -> Plain:
     """Describe the run: counts, stages, and example sentences."""
-    return served.ask(lambda opened: opened.kept(_description))
+    return served.ask(lambda opened: opened.once(_description))
 
 
 def _description(opened: Opened) -> Plain:
@@ -216,7 +216,7 @@ def duplicates(
 @_endpoint("POST", "/api/check", Work.LONG)
 def check(served: Model, /) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
-    return served.ask(lambda opened: opened.kept(_comparison))
+    return served.ask(lambda opened: opened.once(_comparison))
 
 
 def _comparison(opened: Opened) -> Plain:
@@ -252,7 +252,7 @@ def documents(
 
 
 def _page(opened: Opened, query: str, page: int) -> Plain:
-    names, corpus = opened.kept(_names), opened.corpus
+    names, corpus = opened.once(_names), opened.corpus
     numbers: Sequence[int] = range(len(names))
     if query:
         numbers = [number for number, name in enumerate(names) if query in name]

@@ -1,1 +1,1 @@
-"""Training with the extra `torch`: adapt, distil and fine-tune encoders."""
+"""Training with the extra `torch`: the loop, and fine-tuning of encoders."""

@@ -1,37 +1,14 @@
-"""Commands that train encoders: `train distill`, `train finetune` [torch]."""
+"""The command that trains encoders: `train finetune` [torch]."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Changes, Force, OutFolder, Quiet, RunFolder, run_folder, show
+from firth.cli.options import AsJson, Force, OutFolder, Quiet, show
 from firth.run.errors import require
 
-app = typer.Typer(help="Distil and fine-tune encoders (extra torch).", no_args_is_help=True)
-_TRAINING = "Training"
-
-
-@app.command()
-def distill(
-    teacher: Annotated[str, typer.Argument(help="Folder or name of the encoder that teaches.")],
-    run: RunFolder = None,
-    base: Annotated[
-        str | None,
-        typer.Option(help="The encoder that learns. By default the static one of the run."),
-    ] = None,
-    changes: Changes = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train an encoder that learns the similarities of a slower one; harm is rejected."""
-    require("torch", "torch", _TRAINING)
-    from firth.run.run import opened_with
-    from firth.train.distill import distill as run_distillation
-
-    opened = opened_with(run_folder(run), changes or [])
-    result = run_distillation(opened, teacher, base=base)
-    show(result.as_dict(), as_json, result.text())
+app = typer.Typer(help="Fine-tune encoders (extra torch).", no_args_is_help=True)
 
 
 @app.command()
@@ -56,7 +33,7 @@ def finetune(
     quiet: Quiet = False,
 ) -> None:
     """Teach an encoder from labels: inference, scored pairs, or triplets."""
-    require("torch", "torch", _TRAINING)
+    require("torch", "torch", "Training")
     from firth.train.finetune import finetune as run_finetuning
     from firth.train.folds import cross_validate
 

@@ -337,16 +337,11 @@ class Batches:
         self.epoch_steps = len(self._dealt(0))
 
     @classmethod
-    def of(cls, groups: Ints, size: int, seed: int) -> "Batches":
-        """Return random batches of about `size` rows, of whole groups, (g, s), at least one.
-
-        What an epoch leaves over is dropped.
-        """
-        count = min(max(size // groups.shape[1], 1), len(groups))
-        last = len(groups) // count * count
-        return cls(
-            lambda rng: rng.permutation(groups)[:last].reshape(-1, count * groups.shape[1]), seed
-        )
+    def of(cls, rows: int, size: int, seed: int) -> "Batches":
+        """Return random batches of `size` of the rows; what an epoch leaves over is dropped."""
+        size = min(size, rows)
+        last = rows // size * size
+        return cls(lambda rng: rng.permutation(rows)[:last].reshape(-1, size), seed)
 
     def __call__(self, step: int) -> Ints:
         """Return the rows of a step, counted from 0."""

@@ -1,4 +1,4 @@
-"""The settings of this wing: the sections `distill` and `tokenizer` of a run's settings."""
+"""The settings of this wing: the section `tokenizer` of a run, and what all trainings have."""
 
 from typing import Annotated
 
@@ -23,12 +23,3 @@ class TokenizerSettings(Section):
     """Tokens, at most."""
     lower_case: bool = True
     """Whether case is ignored."""
-
-
-class DistillSettings(Section):
-    """How a teacher is distilled into a student."""
-
-    sentences: Count = 100_000
-    """Corpus sentences that the teacher reads."""
-    epochs: Count = 8
-    """Passes over the sentences, at most."""

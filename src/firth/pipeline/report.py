@@ -35,22 +35,22 @@ def write_report(run: Run, path: Path, force: bool = False) -> Path:
 
 def gather(run: Run) -> dict[str, Any]:
     """Return what `page.html` shows, by name; an empty part is left out there."""
-    corpus, whole = Corpus.open(run), Corpus.open(run, "all")
+    learned, corpus = Corpus.open(run), Corpus.open(run, "all")
     calibration, pairs = Calibration.current(run), examples(run)
     query, hits = _searched(run, [_query(run), *(text for pair in pairs for text in pair)])
     return {
         "title": f"Report of {run.path.name}",
         "verdict": verdict(run, compare_with_baseline(run)),
         "facts": {
-            "documents": f"{len(whole.owners):,}",
-            "sentences": f"{len(whole):,}",
-            "words": f"{int(whole.word_counts.sum()):,}",
-            "held-out documents": f"{whole.n_documents - corpus.n_documents:,}",
+            "documents": f"{len(corpus.owners):,}",
+            "sentences": f"{len(corpus):,}",
+            "words": f"{int(corpus.word_counts.sum()):,}",
+            "held-out documents": f"{corpus.n_documents - learned.n_documents:,}",
         },
         "thresholds": calibration.thresholds() if calibration else {},
         "query": query,
         "hits": hits,
-        "duplicates": duplicates(Index.open(run)) if len(whole) <= _MOST_SENTENCES else None,
+        "duplicates": duplicates(Index.open(run)) if len(corpus) <= _MOST_SENTENCES else None,
         "groups": _GROUPS,
         "explanations": [
             explanation.top(5) for explanation in Scorer.open(run).explanations(pairs)
@@ -81,7 +81,7 @@ def page(report: Mapping[str, Any]) -> str:
     from jinja2 import StrictUndefined
     from markupsafe import Markup
 
-    text = resources.files("firth.report").joinpath("page.html").read_text(encoding="utf-8")
+    text = resources.files("firth.pipeline").joinpath("page.html").read_text(encoding="utf-8")
     page: str = template(text, undefined=StrictUndefined, trim_blocks=True).render(
         **report, style=Markup(style()), article=lambda explanation: Markup(article(explanation))
     )

@@ -1,4 +1,4 @@
-"""`firth.report`: one file that needs nothing else, and in which texts cannot act."""
+"""`firth.pipeline.report`: one file that needs nothing else, and in which texts cannot act."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import TOY_SETTINGS, toy_documents
 
 from firth.model import build, load
-from firth.report.report import gather
+from firth.pipeline.report import gather
 from firth.run.errors import InputError
 from firth.run.run import Run
 
