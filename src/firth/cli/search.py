@@ -226,7 +226,9 @@ def calibrate(
         if run is not None:
             raise InputError("got a file and --run; expected one of them")
         texts = [document.text.strip() for document in _documents(file, column)]
-        calibration = calibrate_texts(texts, encoder=encoder, unrelated=_unrelated(unrelated, column))
+        calibration = calibrate_texts(
+            texts, encoder=encoder, unrelated=_unrelated(unrelated, column)
+        )
     else:
         if encoder is not None or unrelated is not None:
             raise InputError("got --encoder or --unrelated; expected a file of texts beside them")
