@@ -18,12 +18,13 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.serve.conftest import running
 from tests.serve.test_api import A, B, ask, problem
 
-from firth.serve.endpoints import ENDPOINTS
+from firth.serve.app import Service, limits_of
+from firth.serve.endpoints import ENDPOINTS, Work
 from firth.serve.guard import Problem, client_of
 from firth.serve.workers import Limits, Workers
 
@@ -169,6 +170,7 @@ def test_a_worker_has_bounded_memory(toy_folder: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from("abc")), max_size=60), st.integers(1, 9))
+@example([(True, "a"), (True, "b"), (True, "c")], 1)
 def test_a_client_takes_half_of_the_seats(moves: list[tuple[bool, str]], waiting: int) -> None:
     """So another one comes in, and a seat that is left is free."""
     workers, seats = Workers(Path(), Limits(waiting=waiting)), list[tuple[str, Any]]()
@@ -211,19 +213,58 @@ def test_who_sends_slowly_is_cut_off(address: str, monkeypatch: pytest.MonkeyPat
             assert b" 200 " not in drip.recv(100)
 
 
+def test_a_body_is_bounded(address: str) -> None:
+    """One that does not say how long it is ends at its limit, and one of many fields has no list
+    of them."""
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname or "", place.port or 0), 60) as client:
+        client.sendall(
+            b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        with contextlib.suppress(ConnectionError):
+            for _ in range(4):
+                client.sendall(b"8000\r\n" + b" " * 0x8000 + b"\r\n")
+        assert client.recv(1_000).startswith(b"HTTP/1.1 413 ")
+    fields = {f"field{number}": 1 for number in range(100)}
+    code, error = problem(address, "/api/search", fields)
+    assert (code, error["code"]) == (422, "invalid")
+    assert "field99" not in str(error)
+    assert "100 fields" in error["message"]
+
+
 def test_answers_that_nobody_takes_are_given_up(
     toy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client's seat is free after its time."""
-    monkeypatch.setattr("firth.serve.app._SEND_SECONDS", 0.5)
-    texts = {"input": [f"a {number}" for number in range(2_000)], "model": "encoder"}
-    with running(toy_folder) as address:
-        held = [sent(address, "/v1/embeddings", texts) for _ in range(4)]
-        wait_for(lambda: measured(address, "firth_requests_in_progress") == 4)
-        wait_for(lambda: measured(address, "firth_requests_in_progress") == 0)
-        for client in held:
-            client.close()
-        assert ask(address, "/v1/embeddings", {"input": A, "model": "encoder"})["data"]
+    monkeypatch.setattr("firth.serve.app._SEND_SECONDS", 0.2)
+    service = Service(toy_folder, limits_of())
+    scope = {"type": "http", "method": "GET", "path": "/api/documents", "query_string": b"",
+             "headers": [(b"host", b"localhost")], "client": ("10.0.0.1", 1)}  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: Any) -> None:
+        messages.append(message["type"])
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async def error() -> BaseException | None:
+        answering = asyncio.ensure_future(service.app()(scope, receive, send))
+        await asyncio.wait([answering], timeout=60)
+        return answering.exception()
+
+    messages: list[str] = []
+    try:
+        service.start()
+        assert isinstance(asyncio.run(error()), TimeoutError)
+        assert messages == ["http.response.start", "http.response.body"]
+        assert service.registry.get_sample_value("firth_requests_in_progress") == 0
+        assert not service.workers[Work.QUICK]._seats.total()
+    finally:
+        service.stop()
 
 
 def test_many_clients_at_once(address: str) -> None:
