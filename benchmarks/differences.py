@@ -32,6 +32,8 @@ COSINE, TAU = 0.9, 0.2
 order from which one does."""
 ENCODED = 120
 """Pairs of a set whose cosine is measured, at most."""
+SOURCES = 4
+"""Groups of `dev.tsv`, which come first, and whose pairs are timed, each read once."""
 CACHED = 0.7
 """`least` behind a cosine: a cache asks about texts that are already near."""
 Pair = tuple[str, str, str]
@@ -52,11 +54,14 @@ def main() -> None:
         "20 lines": lambda p: numbers_and_negations(*p[:2]),
         "Kendall's tau": lambda p: in_another_order(*p[:2]),
     }
-    began, rows, flags = process_time(), dict[str, list[Cell]](), dict[str, Floats]()
+    rows, flags, seconds = dict[str, list[Cell]](), dict[str, Floats](), dict[str, float]()
+    differences("a", "b", language="en")
     for name, pairs in groups.items():
+        began = process_time()
         flags[name] = np.array([bool(differences(*p[:2], language=p[2])) for p in pairs], float)
-    count = sum(map(len, groups.values()))
-    speed = int(round(count / (process_time() - began), -2))
+        seconds[name] = process_time() - began
+    count, timed = sum(map(len, groups.values())), list(groups)[:SOURCES]
+    speed = sum(len(groups[name]) for name in timed) / sum(seconds[name] for name in timed)
     for name, pairs in groups.items():
         half = [pair for n, pair in enumerate(pairs) if n % 2]
         cosines = scorer.similarities([(a, b) for a, b, _ in half[:ENCODED]])
@@ -68,7 +73,8 @@ def main() -> None:
         ["", "half that confirms", *rules, f"cosine below {COSINE}"],
         rows,
         command="python benchmarks/differences.py --data-dir GUARD",
-        data=f"{count:,} pairs; {options.encoder[0]}; {speed:,} pairs a second of one core",
+        data=f"{count:,} pairs; {options.encoder[0]}; "
+        f"{round(speed, -2):,.0f} pairs of dev.tsv a second of one core",
         seed=SEED,
     )
     record(

@@ -114,6 +114,7 @@ DIFFER = [
     ("Maria went home.", "Marta went home."),
     ("We meet at 8.30 pm.", "We meet at 8.45 pm."),
     ("It has yet to be built.", "It has been built."),
+    ("It did not rain all day, and the shop was open.", "It rained, and the shop was closed."),
     ("He won.", "He didn't win."),
     ("The cat chased the dog.", "The cat was chased by the dog."),
 ]

@@ -62,7 +62,7 @@ _SHORT = 3
 """Letters of a word that has no negated form."""
 _LONG_WORD, _MANY = 30, 50
 """Letters of a word, and words of a text, whose spelling is compared, at most."""
-_DIGITS, _LETTERS = re.compile(r"\d+"), "abcdefghijklmnopqrstuvwxyz_-"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz_-"
 _CODES = re.compile(r"[a-z]{2,3}(\+[a-z]{2,3})*")
 
 
@@ -327,12 +327,7 @@ class _Comparison:
                 a, b = [t for t in a if t is not token], [t for t in b if t is not same]
         if kind == "date" and self.lexicon.is_joined:
             a, b = self._days(self.a, self.b), self._days(self.b, self.a)
-        digits = [_DIGITS.findall(" ".join(token.lower for token in side)) for side in (a, b)]
-        if (
-            a
-            and b
-            and (kind == "date" or len(a) == len(b) or sorted(digits[0]) != sorted(digits[1]))
-        ):
+        if a and b:
             yield self.item(DifferenceType(kind), a, b)
 
     def _counted(

@@ -244,9 +244,6 @@ def _exchanged(
         if apart and n not in here:
             count += 1
             is_exchange = is_exchange or any(frames_a[m] == frames_b[n] for m in apart)
-    size, places_b = len(places), [j for _, j in places]
-    if _BLOCKS <= size == len(a.content) == len(b.content) <= _BLOCKS + 1:
-        is_exchange = is_exchange or (places_b[0], places_b[-1]) == (size - 1, 0)
     return count + is_exchange, is_exchange
 
 
