@@ -222,20 +222,6 @@ def test_ordinary_settings_are_not_refused(tiny_encoder: Path, edited: Edited) -
     assert open_encoder(str(model)).encode(["a ship"]).shape == (1, 12)
 
 
-def test_a_length_or_a_module_that_does_not_fit_is_one_message(
-    tiny_encoder: Path, edited: Edited
-) -> None:
-    """A length beyond the network's own matters for texts beyond it only."""
-    model = edited(tiny_encoder, BERT, with_key("max_seq_length", 10**12))
-    expected = open_encoder(str(tiny_encoder)).encode(["a ship"])
-    assert np.array_equal(open_encoder(str(model)).encode(["a ship"]), expected)
-    with pytest.raises(InputError, match="Expected texts that it can read"):
-        open_encoder(str(model)).encode(["ship " * 500])
-    model = edited(tiny_encoder, "2_Dense/config.json", with_key("module_output_name", "x"))
-    with pytest.raises(InputError, match="cannot be opened"):
-        open_encoder(str(model)).encode(["a ship"])
-
-
 @pytest.mark.parametrize(
     ("architecture", "model_type", "kind"),
     [

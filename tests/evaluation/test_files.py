@@ -3,17 +3,13 @@
 import csv
 import gzip
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from firth.corpus.files import read_table
 from firth.evaluation.files import NLI, Content, read_pair_file
 from firth.run.errors import InputError
 
@@ -153,9 +149,6 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
             "2 problems:\n  - line 2: broken row \\(2 cells",
         ),
         ("a.tsv", b"a\tb\ta\n", "a column name occurs twice"),
-        ("a.tsv", b"sentence1\n\xff\n", "line 2: invalid UTF-8"),
-        ("a.csv", b'a,b\n1,"2" 3\n', "line 2: broken row"),
-        ("a.csv.gz", b"a,b\n", "cannot be unpacked further"),
         ("a.jsonl", b"[1]\nx\n", "2 problems:\n  - line 1: not a JSON object"),
     ],
 )
@@ -167,42 +160,3 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes, messa
     for path in (tmp_path / "pears.tsv", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             read_pair_file(path)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "sentence1\tsentence2\tscore\r\na b\tc d\t1\r\n",
-        "\ufeffsentence1\tsentence2\tscore\n\na b\tc d\t1\n\n",
-        "sentence1\tsentence2\tscore\na b\tc d\t1",
-    ],
-    ids=["CRLF", "byte order mark and blank lines", "no last line end"],
-)
-def test_odd_but_whole_files_read_the_same(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_bytes(content.encode())
-    assert [row.texts for row in read_pair_file(path).rows] == [("a b", "c d")]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"])),
-            st.floats(allow_nan=False, allow_infinity=False),
-        )
-    )
-)
-def test_every_text_is_kept_verbatim(rows: list[tuple[str, float]]) -> None:
-    """No quoting, escapes, stripping or other line ends in any format."""
-    rows = [(text, score) for text, score in rows if text.strip()] or [("a", 1.0)]
-    written = [{"sentence1": text, "sentence2": "b", "score": score} for text, score in rows]
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("a.jsonl", "a.tsv", "a.csv"):
-            file = read_pair_file(write(Path(folder) / name, written))
-            assert [(row.texts[0], row.score) for row in file.rows] == rows
-
-
-def test_quoted_cells_may_hold_lines(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b'a,b\r\n"one\r\ntwo",3\r\n')
-    assert read_table(path).records == [(2, {"a": "one\ntwo", "b": "3"})]

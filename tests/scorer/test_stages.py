@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from firth.encoders import static
 from firth.encoders.kinds import Cost, FoundEncoder
 from firth.encoders.pretrained import build_pretrained
 from firth.encoders.static import write_static
-from firth.encoders.words import WORDS, build_words
+from firth.encoders.words import build_words
 from firth.evaluation.questions import build_questions
 from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
@@ -119,37 +118,18 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
     assert explanation.contexts[0].document
     only = Scorer.open(built, Blend({"words": 1.0}))
     assert only.weights == {"words": 1.0}
-    assert Scorer.reads(built) == (WORDS, BLEND)
 
 
 def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     """Its cosine is the sentence part, of which contexts explain all."""
     scorer = Scorer.open(encoded)
     assert Blend.of(encoded) == Blend(spelling_weight=3.8)
-    assert len(Scorer.reads(encoded)) == 3
     explanation = scorer.explain(A, B)
     parts = {name: one[0] for name, one in scorer.component_similarities([(A, B)]).items()}
     weight = scorer.weights["sentences"]
     contribution = explanation.parts[TOPICS_PART].contribution
     assert contribution == pytest.approx(weight * parts["sentences"], abs=1e-6)
     assert all(word.contribution is None for word in explanation.words1)
-
-
-def test_a_component_of_others_names_the_stages_that_decide_it(
-    built: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is built on the scores of a run is then built again with them."""
-
-    def open_topical(_: Run) -> None:
-        raise AssertionError("it is not opened to be asked")
-
-    open_topical.reads = (CONTEXTS,)  # type: ignore[attr-defined]
-    point = EntryPoint("topical", "topical:open", "firth.components")
-    monkeypatch.setattr(EntryPoint, "load", lambda self: open_topical)
-    monkeypatch.setattr("firth.scorer.scorer.entry_points", lambda group: [point])
-    assert CONTEXTS not in Scorer.reads(built)
-    weighted = built.changed({"scorer": {"weights": {"topical": 0.5}}})
-    assert Scorer.reads(weighted) == (WORDS, BLEND, CONTEXTS)
 
 
 @pytest.mark.parametrize(("cost", "count"), [(Cost.LOW, 20), (Cost.MEDIUM, 10)])

@@ -15,9 +15,6 @@ from firth.run.files import fingerprint_value
 from firth.text.types import Floats, Singles, unit
 from firth.text.words import spans, stems_of, words
 
-WordStates = Callable[[Sequence[str]], list[Floats]]
-"""A function from n texts to n arrays (stems, d): unit vectors of a text's distinct stems, in order
-of their first occurrence. A row is zero where nothing is known of the word."""
 Tokens = tuple[Floats, npt.NDArray[np.integer]]
 """The states of a text's tokens, (tokens, d), and the characters at which each token begins and
 ends, (tokens, 2). A special token begins where it ends."""
@@ -52,8 +49,8 @@ class Encoder(Protocol):
     """Anything that turns texts into vectors. No vector depends on the other texts.
 
     A `SentenceTransformer` is one, a `StaticModel` of model2vec, and any object with this method.
-    An encoder may have a `name` for tables, a `fingerprint`, a text that changes when its vectors
-    do, and `word_states` (`WordStates`).
+    An encoder may have a `name` for tables, and a `fingerprint`, a text that changes when its
+    vectors do.
     """
 
     def encode(self, texts: Sequence[str], /) -> Any:
@@ -76,14 +73,12 @@ class PretrainedEncoder(ABC):
     """An encoder that gives vectors of any length too.
 
     A text that it has read is not read again, unless it is `fast` or keeps vectors itself.
-    `read_tokens` is None where it has no states of tokens. `word_states` are those that an object
-    brings.
+    `read_tokens` is None where it has no states of tokens.
     """
 
     name: str
     dimensions: int
     fast: bool = False
-    word_states: WordStates | None = None
     read_tokens: ReadTokens | None = None
 
     @abstractmethod
@@ -144,7 +139,6 @@ class AdaptedEncoder(PretrainedEncoder):
         self.name, self._encode = (*names, type(encoder).__name__)[0], encode
         if isinstance(encoder, PretrainedEncoder):
             self._encode, self.read_tokens, self.fast = encoder.raw, encoder.read_tokens, True
-        self.word_states = getattr(encoder, "word_states", None)
         self.dimensions = 0
         rows = self._rows(SAMPLES)
         self.dimensions, self.samples = rows.shape[1], unit_singles(rows)
@@ -255,8 +249,6 @@ class WordDirections:
         cls, encoder: PretrainedEncoder, stemmer: str, texts: Sequence[str]
     ) -> "WordDirections":
         """Center by the words of some sentences; the mean is zero where these have no word."""
-        if encoder.word_states is not None:
-            return cls(encoder, stemmer, np.zeros(1))
         if encoder.read_tokens is None:
             usual = list(dict.fromkeys(word for text in SAMPLES for word in words(text)))
             vectors = encoder.encode(usual)
@@ -274,8 +266,6 @@ class WordDirections:
     def __call__(self, texts: Sequence[str]) -> tuple[Singles, list[Floats]]:
         """Return vectors of any length, (n, d), and directions of each text's distinct stems."""
         encoder = self.encoder
-        if encoder.word_states is not None:
-            return encoder.vectors(texts), encoder.word_states(texts)
         if encoder.read_tokens is None:
             return encoder.vectors(texts), self._alone(texts)
         vectors, tokens = encoder.read_tokens(texts)

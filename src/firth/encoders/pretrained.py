@@ -51,17 +51,17 @@ class RunEncoder:
         """Open what the stage `pretrained` describes; its model must not have changed."""
         folder, record = run.folder(PRETRAINED), _record(run)
         arrays, _ = read_arrays(folder / _STATISTICS)
-        found = encoder_of(run, record["model"])
-        if found.files is not None:
-            found.files.check(record["files"])
-        elif found.fingerprint != record["fingerprint"]:
+        encoder = encoder_of(run, record["model"])
+        if encoder.files is not None:
+            encoder.files.check(record["files"])
+        elif encoder.fingerprint != record["fingerprint"]:
             raise InputError(
                 f"{record['model']}: has changed; the run was built with another encoder. Build it "
                 "again: firth build"
             )
-        encoder = found.open(EncoderSettings.model_validate(record["settings"]))
-        words = WordDirections(encoder, record["stemmer"], arrays["words"], record["floor"])
-        return cls(found.kind, words)
+        opened = encoder.open(EncoderSettings.model_validate(record["settings"]))
+        words = WordDirections(opened, record["stemmer"], arrays["words"], record["floor"])
+        return cls(encoder.kind, words)
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class RunEncoder:
     @property
     def has_states(self) -> bool:
         """Whether it reads words in their sentences."""
-        return bool(self.words.encoder.read_tokens or self.words.encoder.word_states)
+        return self.words.encoder.read_tokens is not None
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return unit vectors of n texts, (n, dimensions), which are those of the index."""

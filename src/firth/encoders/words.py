@@ -111,13 +111,13 @@ class WordSpace:
         counts: Counter[str] = Counter()
         for group in groups:
             counts.update({stem for text in group for stem in self.stems(text)})
-        found, compared = sorted(counts), Idf(counts, len(groups), self.stemmer)
-        alone = np.array([self.idf.weight(stem) for stem in found])
-        both = (alone + [compared.weight(stem) for stem in found]) / 2
-        held = np.array([counts[stem] * _part(stem) ** 2 for stem in found])
-        squares = float(held @ both**2)
-        factor = math.sqrt(float(held @ alone**2) / squares) if squares else 1.0
-        return replace(self, compared=dict(zip(found, (factor * both).tolist(), strict=True)))
+        stems, compared = sorted(counts), Idf(counts, len(groups), self.stemmer)
+        alone = np.array([self.idf.weight(stem) for stem in stems])
+        both = (alone + [compared.weight(stem) for stem in stems]) / 2
+        times = np.array([counts[stem] * _part(stem) ** 2 for stem in stems])
+        squares = float(times @ both**2)
+        factor = math.sqrt(float(times @ alone**2) / squares) if squares else 1.0
+        return replace(self, compared=dict(zip(stems, (factor * both).tolist(), strict=True)))
 
     def stems(self, text: str) -> list[str]:
         """Return the distinct stems of a text, in order."""
@@ -195,10 +195,10 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
     except TooLittleTextError as error:  # Words are then compared by spelling and rarity alone.
         note(f"words: nothing is learned. {error}")
         idf = fit_idf(chain.from_iterable(corpus.batches()), stemmer_of(corpus.language))
-        known = sorted(idf.frequencies)
-        nothing = np.zeros((len(known), 1), np.float32)
-        WordSpace(known, nothing, idf, _PRIOR_COUNT).save(workspace)
-        return {"sentences": len(corpus), "vocabulary": len(known), NOTHING: str(error)}
+        vocabulary = sorted(idf.frequencies)
+        nothing = np.zeros((len(vocabulary), 1), np.float32)
+        WordSpace(vocabulary, nothing, idf, _PRIOR_COUNT).save(workspace)
+        return {"sentences": len(corpus), "vocabulary": len(vocabulary), NOTHING: str(error)}
     WordSpace(sentences.vocabulary, vectors, idf, _PRIOR_COUNT).save(workspace)
     return {**sentences.summary, **summary}
 
@@ -309,18 +309,18 @@ def contrast(rows: Singles, runs: Runs, temperature: float) -> tuple[float, Sing
     lengths = np.sqrt(np.einsum("nd,nd->n", sums, sums))[:, None] + np.float32(_EPSILON)
     units = sums / lengths
     n = len(units) // 2
-    one, two = units[:n], units[n:]
-    odds, diagonal = one @ two.T, np.arange(n)
+    left, right = units[:n], units[n:]
+    odds, diagonal = left @ right.T, np.arange(n)
     odds /= np.float32(temperature)
     odds -= odds.max(axis=1, keepdims=True)
-    right = odds[diagonal, diagonal].astype(np.float64)
+    next_odds = odds[diagonal, diagonal].astype(np.float64)
     np.exp(odds, out=odds)
     total = odds.sum(axis=1, keepdims=True)
-    loss = float(np.mean(np.log(total[:, 0], dtype=np.float64) - right))
+    loss = float(np.mean(np.log(total[:, 0], dtype=np.float64) - next_odds))
     odds /= total
     odds[diagonal, diagonal] -= 1
     odds /= np.float32(n * temperature)
-    by_units = np.concatenate((odds @ two, odds.T @ one))
+    by_units = np.concatenate((odds @ right, odds.T @ left))
     by_units -= units * np.einsum("nd,nd->n", by_units, units)[:, None]
     by_sums = counts.T @ (by_units / lengths)
     gradient = np.empty_like(rows)
@@ -432,8 +432,8 @@ class Pairs:
         firsts, seconds = (self._sentences.gather(at) for at in (near, near + 1))
         if len(alone):
             rng = np.random.default_rng(derive_seed(self._seed, "halves", step))
-            one, two = halved(*self._sentences.gather(alone), rng)
-            firsts, seconds = _joined(firsts, one), _joined(seconds, two)
+            halves = halved(*self._sentences.gather(alone), rng)
+            firsts, seconds = _joined(firsts, halves[0]), _joined(seconds, halves[1])
         return firsts, seconds
 
     def _batches_of(self, epoch: int) -> Ints:
@@ -468,5 +468,5 @@ def halved(pieces: Ints, begins: Ints, rng: np.random.Generator) -> tuple[Runs, 
     return (shuffled[is_first], starts(sizes)), (shuffled[~is_first], starts(lengths - sizes))
 
 
-def _joined(one: Runs, two: Runs) -> Runs:
-    return np.concatenate((one[0], two[0])), np.concatenate((one[1], two[1] + len(one[0])))
+def _joined(a: Runs, b: Runs) -> Runs:
+    return np.concatenate((a[0], b[0])), np.concatenate((a[1], b[1] + len(a[0])))

@@ -62,8 +62,8 @@ def accuracies_of(questions: Sequence[Question], similarities: Floats) -> Floats
     bounds = np.cumsum([0, *(1 + len(question.distractors) for question in questions)])
     accuracies = np.empty(len(questions))
     for place, (low, high) in enumerate(pairwise(bounds.tolist())):
-        right, others = similarities[low], similarities[low + 1 : high]
-        accuracies[place] = np.mean((others < right) + 0.5 * (others == right))
+        answer, distractors = similarities[low], similarities[low + 1 : high]
+        accuracies[place] = np.mean((distractors < answer) + 0.5 * (distractors == answer))
     return accuracies
 
 
@@ -108,15 +108,15 @@ class Comparison(Result):
 
     def table(self) -> str:
         """Return a table: one line for each model, one column for each type."""
-        first, *others = self.questions
-        rows = [["model", first, f"minus {self.against}", *others]]
+        mean, *kinds = self.questions
+        rows = [["model", mean, f"minus {self.against}", *kinds]]
         for model, accuracies in self.accuracies.items():
-            shown = [
+            cells = [
                 "-" if accuracy.value is None else str(accuracy) for accuracy in accuracies.values()
             ]
-            has_difference = model != self.against and accuracies[first].value is not None
-            difference = self.differences[model][first].signed if has_difference else "-"
-            rows.append([model, shown[0], difference, *shown[1:]])
+            has_difference = model != self.against and accuracies[mean].value is not None
+            difference = self.differences[model][mean].signed if has_difference else "-"
+            rows.append([model, cells[0], difference, *cells[1:]])
         return table(rows)
 
     def verdicts(self) -> list[str]:

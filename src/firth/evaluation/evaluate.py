@@ -169,18 +169,18 @@ class Evaluation(Result):
 
     def _table(self, scored: ScoredSet) -> str:
         """Return the figures of a set: a line for each model."""
-        data, (first, *others) = scored.data, scored.data.metrics
+        data, (usual, *further) = scored.data, scored.data.metrics
         differences = self.differences[data.id]
-        header = [f"{data.id} ({len(data.rows):,} rows)", first.value]
+        header = [f"{data.id} ({len(data.rows):,} rows)", usual.value]
         header += [f"minus {self.models[0]}"] if differences else []
         header += ["mean of subsets"] if data.subsets else []
-        rows = [[*header, *(metric.value for metric in others)]]
+        rows = [[*header, *(metric.value for metric in further)]]
         for model in scored.scores:
-            row = [model, str(self.find(model, data.id, first))]
+            row = [model, str(self.find(model, data.id, usual))]
             if differences:
                 row.append(differences[model].signed if model in differences else "")
-            more = [self.find(model, data.id, first, MEAN)] if data.subsets else []
-            more += [self.find(model, data.id, metric) for metric in others]
+            more = [self.find(model, data.id, usual, MEAN)] if data.subsets else []
+            more += [self.find(model, data.id, metric) for metric in further]
             rows.append([*row, *map(_plain, more)])
         return table(rows)
 
@@ -276,11 +276,11 @@ def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> set[str]:
         table = WordTable([forms, block], MIN_WORDS)
         copied = {forms[first] for first in table.repeats() if first < len(forms)}
         pairs = table.near(before=len(forms))
-        for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
-            if right >= len(forms) or forms[right] in copied:
-                copies.add(forms[left])
-            if right < len(forms) and forms[left] in copied:
-                copies.add(forms[right])
+        for i, j in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
+            if j >= len(forms) or forms[j] in copied:
+                copies.add(forms[i])
+            if j < len(forms) and forms[i] in copied:
+                copies.add(forms[j])
         copies |= copied
     return copies
 

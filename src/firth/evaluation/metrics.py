@@ -132,13 +132,13 @@ def _average_precision(x: Floats, y: Floats) -> Statistic:
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
     def statistic(counts: Floats) -> Floats:
-        every, right = (
+        counted, similar = (
             np.add.reduceat(values[:, order], starts, axis=1) for values in (counts, counts * x)
         )
         with np.errstate(invalid="ignore", divide="ignore"):
-            precision = np.cumsum(right, axis=1) / np.cumsum(every, axis=1)
-            gain = right / right.sum(axis=1, keepdims=True)
-            values: Floats = np.where(right > 0, precision * gain, gain).sum(axis=1)
+            precision = np.cumsum(similar, axis=1) / np.cumsum(counted, axis=1)
+            gain = similar / similar.sum(axis=1, keepdims=True)
+            values: Floats = np.where(similar > 0, precision * gain, gain).sum(axis=1)
         return values
 
     return statistic

@@ -100,13 +100,12 @@ def open_questions(run: Run) -> list[Question]:
 
 def first_questions(questions: Sequence[Question], most: int) -> list[Question]:
     """Return at most so many questions of each type."""
-    left = Counter(dict.fromkeys(QuestionType, most))
-    kept = []
+    counts, first = Counter[QuestionType](), []
     for question in questions:
-        if left[question.type]:
-            left[question.type] -= 1
-            kept.append(question)
-    return kept
+        if counts[question.type] < most:
+            counts[question.type] += 1
+            first.append(question)
+    return first
 
 
 def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
@@ -161,9 +160,14 @@ class _Maker:
             if not titles[document]:
                 return None
             drawn = self._rng("title", document, start).permutation(firsts[firsts != start])
-            answer, *others = self._corpus.texts([start, *drawn[: 2 * self._distractors]])
+            answer, *distractors = self._corpus.texts([start, *drawn[: 2 * self._distractors]])
             return self._question(
-                QuestionType.TITLE, document, titles[document], answer, *others, same_document=False
+                QuestionType.TITLE,
+                document,
+                titles[document],
+                answer,
+                *distractors,
+                same_document=False,
             )
 
         return self._take(question(*place) for place in self._rounds(firsts))
@@ -198,15 +202,15 @@ class _Maker:
             return None
         rng = self._rng("next", document, start)
         text, answer = self._corpus.texts([start, start + 1])
-        others = self._corpus.texts(rng.permutation(far)[: 2 * self._distractors])
-        question = self._question(QuestionType.NEXT, document, text, answer, *others)
+        distractors = self._corpus.texts(rng.permutation(far)[: 2 * self._distractors])
+        question = self._question(QuestionType.NEXT, document, text, answer, *distractors)
         if question or pools is None:
             return question
         for pool in (pools[document], self._usual):
             drawn = rng.choice(pool, 4 * self._distractors)
-            others += self._corpus.texts(drawn[self._corpus.document_of(drawn) != document])
+            distractors += self._corpus.texts(drawn[self._corpus.document_of(drawn) != document])
         return self._question(
-            QuestionType.NEXT, document, text, answer, *others, same_document=False
+            QuestionType.NEXT, document, text, answer, *distractors, same_document=False
         )
 
     def _pools(self) -> dict[int, Ints]:
@@ -220,23 +224,22 @@ class _Maker:
         document: int,
         text: str,
         answer: str,
-        *others: str,
+        *distractors: str,
         same_document: bool = True,
     ) -> Question | None:
         """Return a question with the first distinct distractors, or None where they are few."""
         distinct: dict[str, str] = {}
-        for candidate in (text, answer, *others):
+        for candidate in (text, answer, *distractors):
             distinct.setdefault(normal_form(candidate), candidate)
         same = normal_form(text) == normal_form(answer)
         if same or len(distinct) < self._distractors + 2:
             return None
-        kept = tuple(distinct.values())[2 : self._distractors + 2]
         return Question(
             type=kind,
             document=self._ids[document],
             text=text,
             answer=answer,
-            distractors=kept,
+            distractors=tuple(distinct.values())[2 : self._distractors + 2],
             same_document=same_document,
         )
 

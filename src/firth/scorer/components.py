@@ -11,7 +11,6 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from firth.encoders.encoder import WordStates
 from firth.encoders.words import WordSpace
 from firth.scorer.contexts import TopicFits
 from firth.scorer.parts import TOPICS, WORDS, Part
@@ -164,13 +163,17 @@ class AlignedWords:
 
     Two words with one stem match to a degree of 1. Others match as far as their spelling agrees, or
     by the positive cosine of their learned vectors to the power 1.5, whichever is larger. An
-    encoder gives a direction for each word (`WordDirections`). Then their cosine counts, above a
-    floor, the cosine of unrelated words. Every word of both texts weighs its idf to the power 1.5.
+    encoder gives `states`, a direction for each stem of a text (`WordDirections`). Then their
+    cosine counts, above a floor, the cosine of unrelated words. Every word of both texts weighs its
+    idf to the power 1.5.
     (Greedy alignment with idf weights: Mihalcea et al. 2006; with states: Zhang et al. 2020.)
     """
 
     def __init__(
-        self, space: WordSpace, states: WordStates | None = None, floor: float = 0.0
+        self,
+        space: WordSpace,
+        states: Callable[[Sequence[str]], list[Floats]] | None = None,
+        floor: float = 0.0,
     ) -> None:
         self._space, self._states, self._floor = space, states, floor
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from firth.corpus.corpus import Corpus, few_neighbors
-from firth.encoders.pretrained import PRETRAINED, RunEncoder
+from firth.encoders.pretrained import RunEncoder
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.console import note
 from firth.run.errors import ConfigError, InputError
@@ -60,8 +60,7 @@ _DISTRUST, _MOST_WORDS, _ENOUGH = 1.5, 0.9, 50
 largest share; and the pairs that tell it, at least. Chosen on development splits of nine languages
 over multilingual-e5-small."""
 COMPONENTS = "firth.components"
-"""Entry-point group: name of a component → a function from a run to it. The function may have an
-attribute `reads`, the stages that decide the similarities."""
+"""Entry-point group: name of a component → a function from a run to it."""
 _PAIRS = 2_048
 """Pairs whose texts are read together."""
 _BEYOND = 1e-6
@@ -273,19 +272,6 @@ class Scorer:
             summing = Scorer(components, {**weights, SUMMED: 1.0}, space, self._open_contexts)
             weights = weights_among(weights, summing.component_similarities(distinct))
         return Scorer(components, weights, space, self._open_contexts)
-
-    @staticmethod
-    def reads(run: Run) -> tuple[Stage, ...]:
-        """Return the stages that decide the scores of a run."""
-        named = pretrained_name(run.settings.encoder.model)
-        built_in = (WORDS, BLEND, *([PRETRAINED] if named else []))
-        added = _added(run, run.settings.scorer.weights).values()
-        return (*built_in, *(stage for opener in added for stage in getattr(opener, "reads", ())))
-
-    @staticmethod
-    def settings() -> tuple[str, ...]:
-        """Return dotted paths of the settings that decide the scores of a run."""
-        return ("encoder", "scorer.weights", "scorer.spelling_weight")
 
     @property
     def name(self) -> str:
