@@ -48,7 +48,7 @@ def curve(given: argparse.Namespace) -> dict[str, list[Cell]]:
     (folder,) = given.runs
     rated = Rated(load_set("sts-b:test", given.data_dir).sampled(given.pairs, SEED), SEED)
     fits = Fits(rated, Run.open(folder), CONTEXTS)
-    scores = fits.similarities(fits.kept(), "centered", CONTEXTS)
+    scores = fits.similarities(fits.chosen_sets(), "centered", CONTEXTS)
     words = f"{Corpus.open(Run.open(folder)).word_counts.sum() / 1e6:.1f}M, firth"
     pairs, nothing = rated.data.pairs, [None, None]
     rivals = Dice().similarities(pairs), open_baseline("tfidf", folder).similarities(pairs)

@@ -56,7 +56,7 @@ def test_fits_cut_to_a_size_are_those_of_origin(
         changes = {"paper": {"contexts": contexts, "fits": {"measure": "cosine"}}}
         origin = Origin.open(VariedRun.of(origin_run, changes))
         np.testing.assert_allclose(
-            fits.similarities(fits.kept(diverse=diverse), size=size),
+            fits.similarities(fits.chosen_sets(diverse=diverse), size=size),
             origin.similarities(rated.data.pairs),
             atol=1e-6,
         )

@@ -315,11 +315,11 @@ class _Call:
             sampled = sources[:: -(-len(sources) // _SAMPLED_FILES)]
             streams = [read_source(source, self._settings, lambda _: None) for source in sampled]
             samples = (islice(stream, _SAMPLE) for stream in streams)
-            seen: Iterator[Item] = chain.from_iterable(samples)
+            sample: Iterator[Item] = chain.from_iterable(samples)
         else:
             first = list(islice(items, _SAMPLE))
-            seen = iter(first)
-        self._language = languages_of_texts(x.text for x in seen if isinstance(x, Document))
+            sample = iter(first)
+        self._language = languages_of_texts(x.text for x in sample if isinstance(x, Document))
         return chain(first, items)
 
     def _prepared(self, item: Item) -> Unsplit | Problem:

@@ -145,15 +145,15 @@ def _vocabulary(
 
     It is -1 where a stem is dropped. `numbers` has the old numbers of all words of the corpus.
     """
-    seen = np.zeros(len(stems), np.int64)
+    totals = np.zeros(len(stems), np.int64)
     for start in range(0, len(numbers), _WORDS):
-        seen += np.bincount(numbers[start : start + _WORDS], minlength=len(stems))
-    counts = seen.tolist()
+        totals += np.bincount(numbers[start : start + _WORDS], minlength=len(stems))
+    counts = totals.tolist()
     order = np.array(sorted(range(len(stems)), key=lambda n: (-counts[n], stems[n])), np.int64)
-    order = order[seen[order] >= settings.min_count][: settings.vocabulary]
+    order = order[totals[order] >= settings.min_count][: settings.vocabulary]
     number = np.full(len(stems), -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    return tuple(stems[n] for n in order.tolist()), seen[order], number
+    return tuple(stems[n] for n in order.tolist()), totals[order], number
 
 
 def _cut(

@@ -53,16 +53,16 @@ def sibling_groups(sketches: Sequence[bytes], short: float = SHARE) -> Ints:
     totals, turned = np.asarray(weighted.sum(axis=1)).ravel(), indicator.T.tocsc()
     firsts, seconds = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for start in range(0, n, _ROWS):
-        both = (weighted[start : start + _ROWS] @ turned).tocoo()
+        products = (weighted[start : start + _ROWS] @ turned).tocoo()
         counts = (indicator[start : start + _ROWS] @ turned).tocoo()
-        left, right = both.row.astype(np.int64) + start, both.col.astype(np.int64)
-        union = totals[left] + totals[right] - both.data
-        least = np.where(np.minimum(sizes[left], sizes[right]) < SIZE, short, SHARE)
-        alike = (left < right) & (counts.data >= SHARED) & (both.data >= least * union)
-        firsts.append(left[alike])
-        seconds.append(right[alike])
-    left, right = np.concatenate(firsts), np.concatenate(seconds)
-    graph = sparse.coo_matrix((np.ones(len(left)), (left, right)), (n, n))
+        a, b = products.row.astype(np.int64) + start, products.col.astype(np.int64)
+        union = totals[a] + totals[b] - products.data
+        least = np.where(np.minimum(sizes[a], sizes[b]) < SIZE, short, SHARE)
+        alike = (a < b) & (counts.data >= SHARED) & (products.data >= least * union)
+        firsts.append(a[alike])
+        seconds.append(b[alike])
+    a, b = np.concatenate(firsts), np.concatenate(seconds)
+    graph = sparse.coo_matrix((np.ones(len(a)), (a, b)), (n, n))
     from scipy.sparse.csgraph import connected_components
 
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)

@@ -79,21 +79,21 @@ def build(
         outcomes["paper/surrogate"] = train_surrogate(opened)
     if rank():
         return
-    values = {name: dict(one.manifest.summary) for name, one in outcomes.items()}
+    values = {name: dict(outcome.manifest.summary) for name, outcome in outcomes.items()}
     rows = [["part", "", "summary"]]
-    for name, one in outcomes.items():
+    for name, outcome in outcomes.items():
         plain = [f"{k} {v}" for k, v in values[name].items() if isinstance(v, int | float | str)]
-        rows.append([name, "unchanged" if one.reused else "built", ", ".join(plain)])
+        rows.append([name, "unchanged" if outcome.reused else "built", ", ".join(plain)])
     show(values, as_json, "\n".join([table(rows), *map(wrapped, warnings_of(outcomes))]))
 
 
 def warnings_of(outcomes: "Mapping[str, Outcome]") -> list[str]:
     """Return what models that did not learn lack, as their manifests say."""
-    lacks = [one.manifest.summary.get("lacks", []) for one in outcomes.values()]
+    lacks = [outcome.manifest.summary.get("lacks", []) for outcome in outcomes.values()]
     return [
         f"Warning: {message}."
-        for found in lacks
-        for message in ([found] if isinstance(found, str) else found)
+        for messages in lacks
+        for message in ([messages] if isinstance(messages, str) else messages)
     ]
 
 

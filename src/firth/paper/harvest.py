@@ -139,10 +139,10 @@ class _Scoring:
             texts = corpus.texts(shard.sentences)
             rng = np.random.default_rng(derive_seed(seed, "pairs", shard.number))
             drawn = draw_pairs(word_vectors(texts, corpus.language), shard.size, rng)
-            pairs = [(texts[one], texts[two]) for one, two, _ in drawn]
+            pairs = [(texts[a], texts[b]) for a, b, _ in drawn]
             rows = [
-                {"sentence1": one, "sentence2": two, "score": score, "kind": kind}
-                for (one, two), score, (_, _, kind) in zip(
+                {"sentence1": a, "sentence2": b, "score": score, "kind": kind}
+                for (a, b), score, (_, _, kind) in zip(
                     pairs, origin.similarities(pairs).tolist(), drawn, strict=True
                 )
             ]
@@ -201,12 +201,12 @@ def plan_shards(corpus: Corpus, settings: HarvestSettings, seed: int) -> list[Sh
             f"different sentences of the corpus are enough for {most}); expected {_FEWEST} or more"
         )
     order = np.random.default_rng(derive_seed(seed, "pairs")).permutation(usable)
-    held = max(round(_HELD_OUT * count), min(_ENOUGH, round(_MOST_HELD_OUT * count)))
+    held_out = max(round(_HELD_OUT * count), min(_ENOUGH, round(_MOST_HELD_OUT * count)))
     # As many sentences for a pair as in train: among fewer, none have near neighbors.
-    share = min(_MOST_HELD_OUT, max(held / count, _FEWEST_SENTENCES / len(order)))
+    share = min(_MOST_HELD_OUT, max(held_out / count, _FEWEST_SENTENCES / len(order)))
     ends = [round(part * len(order)) for part in (0.0, 1 - 2 * share, 1 - share, 1.0)]
     shards: list[Shard] = []
-    sizes = (count - 2 * held, held, held)
+    sizes = (count - 2 * held_out, held_out, held_out)
     for split, size, (low, high) in zip(SPLITS, sizes, pairwise(ends), strict=True):
         parts = -(-size // settings.shard_pairs)
         for part in range(parts):
@@ -228,27 +228,27 @@ def draw_pairs(
     chosen: dict[tuple[int, int], str] = {}
     uses = np.zeros(n, np.int64)
 
-    def add(one: int, two: int, kind: str, limit: int) -> None:
-        key = (min(one, two), max(one, two))
-        full = len(chosen) >= limit or max(uses[[one, two]]) >= _USES
-        if one != two and key not in chosen and not full:
+    def add(a: int, b: int, kind: str, limit: int) -> None:
+        key = (min(a, b), max(a, b))
+        full = len(chosen) >= limit or max(uses[[a, b]]) >= _USES
+        if a != b and key not in chosen and not full:
             chosen[key] = kind
-            uses[[one, two]] += 1
+            uses[[a, b]] += 1
 
     near = round(_NEAR * size)
     for rows in np.array_split(rng.permutation(n), -(-n // _ROWS)):
         if len(chosen) < near:
             cosines = (vectors[rows] @ vectors.T).tocsr()
-            for one, (start, end) in zip(rows.tolist(), pairwise(cosines.indptr), strict=True):
-                others, values = cosines.indices[start:end], cosines.data[start:end]
-                others = others[np.lexsort((others, -values))]
-                for two in others[others != one][:_NEIGHBORS].tolist():
-                    add(one, two, "near", near)
+            for a, (start, end) in zip(rows.tolist(), pairwise(cosines.indptr), strict=True):
+                neighbors, values = cosines.indices[start:end], cosines.data[start:end]
+                neighbors = neighbors[np.lexsort((neighbors, -values))]
+                for b in neighbors[neighbors != a][:_NEIGHBORS].tolist():
+                    add(a, b, "near", near)
     for _ in range(20):  # A draw may repeat a pair.
         drawn = rng.permutation(np.repeat(np.arange(n), _USES - uses)).tolist()
-        for one, two in zip(drawn[::2], drawn[1::2], strict=False):
-            add(one, two, "random", size)
-    return [(one, two, kind) for (one, two), kind in chosen.items()]
+        for a, b in zip(drawn[::2], drawn[1::2], strict=False):
+            add(a, b, "random", size)
+    return [(a, b, kind) for (a, b), kind in chosen.items()]
 
 
 def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
@@ -273,7 +273,7 @@ def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
 
 def _summary(folder: Path) -> dict[str, Any]:
     splits = {split: read_pairs(folder, split) for split in SPLITS}
-    sizes, train = {split: len(one.pairs) for split, one in splits.items()}, splits["train"]
+    sizes, train = {split: len(pairs.pairs) for split, pairs in splits.items()}, splits["train"]
     if not all(sizes.values()):
         raise InputError(f"the corpus is too small to give each split a pair: {sizes}")
     return {"pairs": sizes, **label_report(train.pairs, train.scores)}
@@ -285,7 +285,7 @@ def label_report(pairs: Sequence[TextPair], scores: Floats) -> dict[str, Any]:
     `length` is their rank correlation with the words of a pair; `distinct` the share of different
     scores.
     """
-    lengths = np.array([len(words(one)) + len(words(two)) for one, two in pairs], np.float64)
+    lengths = np.array([len(words(a)) + len(words(b)) for a, b in pairs], np.float64)
     distinct, length = len(np.unique(scores)) / len(scores), rank_correlation(scores, lengths)
     warnings = []
     if distinct < 0.01:

@@ -307,11 +307,11 @@ class PairLabels:
         return {split: self._measured(split) for split in HELD_OUT}
 
     def _measured(self, split: str) -> dict[str, Any]:
-        held, constant = self._splits[split], float(self._labels.mean())
-        answers, labels = self._student.similarities(held.pairs), self._label(held.scores)
+        pairs, constant = self._splits[split], float(self._labels.mean())
+        answers, labels = self._student.similarities(pairs.pairs), self._label(pairs.scores)
         return {
             "n": len(labels),
-            "spearman": rank_correlation(answers, held.scores),
+            "spearman": rank_correlation(answers, pairs.scores),
             "l2": float(f"{np.mean((answers - labels) ** 2):.6g}"),
             "constant_l2": float(f"{np.mean((constant - labels) ** 2):.6g}"),
         }

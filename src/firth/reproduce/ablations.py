@@ -112,7 +112,7 @@ class Fits:
         self.rated, self.origin, self.size = rated, Origin.open(varied), contexts
         self.weights: Weights = self.origin.weights
 
-    def kept(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
+    def chosen_sets(self, weights: Weights | None = None, *, diverse: bool = True) -> list[Kept]:
         """Return the indices of both shortlists of each pair that make C_{s1} and C_{s2}."""
         contexts = self.origin.settings.contexts.model_copy(update={"diverse": diverse})
         chosen: dict[str, Ints] = {}
@@ -130,7 +130,7 @@ class Fits:
 
     def similarities(
         self,
-        kept: Sequence[Kept],
+        chosen_sets: Sequence[Kept],
         measure: Measure = "cosine",
         size: int | None = None,
         weights: Weights | None = None,
@@ -139,14 +139,14 @@ class Fits:
         size, weights = size or self.size, weights or self.weights
         cut = (
             pair.cut(first[:size], second[:size])
-            for pair, (first, second) in zip(self.profiles, kept, strict=True)
+            for pair, (first, second) in zip(self.profiles, chosen_sets, strict=True)
         )
         return np.array([profile.similarity(weights, measure) for profile in cut])
 
     def cells(
         self,
         row: str,
-        kept: Sequence[Kept],
+        chosen_sets: Sequence[Kept],
         paper: float | None = None,
         *,
         size: int | None = None,
@@ -154,7 +154,7 @@ class Fits:
     ) -> list[Cell]:
         """Return the figures of a row: Eq. 4 as printed, and centered."""
         printed, centered = (
-            self.rated.spearman(self.similarities(kept, measure, size, weights))
+            self.rated.spearman(self.similarities(chosen_sets, measure, size, weights))
             for measure in _MEASURES
         )
         return [Cell(row, STSB, printed, paper), Cell(row, CENTERED, centered)]
@@ -177,7 +177,7 @@ def table5(request: Request) -> Findings:
             run = _run_of(request, corpus, documents)
         fits = Fits(rated, run, contexts)
         row = f"{int(Corpus.open(run).word_counts.sum(dtype=np.int64)):,} words"
-        cells += fits.cells(row, fits.kept())
+        cells += fits.cells(row, fits.chosen_sets())
         tfidf = open_baseline("tfidf", run).similarities(rated.data.pairs)
         cells.append(Cell(row, "tf-idf", rated.spearman(tfidf)))
     return cells + _published("table5", "tokens"), _notes(request, contexts)
@@ -229,7 +229,7 @@ def table6(request: Request) -> Findings:
     rated, figures = Rated.of(request), published("sun", "table6")
     sizes = request.sizes(_SIZES6, 10_000)
     fits = Fits(rated, request.run, sizes[-1])
-    kept = fits.kept()
+    chosen_sets = fits.chosen_sets()
     results: dict[str, Floats] = {}
     cells = []
     for size in sorted({*sizes, *map(int, figures)}):
@@ -237,11 +237,11 @@ def table6(request: Request) -> Findings:
         if size not in sizes:
             cells.append(Cell(row, STSB, None, paper))
             continue
-        cells += fits.cells(row, kept, paper, size=size)
+        cells += fits.cells(row, chosen_sets, paper, size=size)
         before = [*results][-1:]
-        results[row] = fits.similarities(kept, size=size)
+        results[row] = fits.similarities(chosen_sets, size=size)
         cells += [rated.change(row, metric, results, {}) for metric in before]
-    short = np.mean([len(text) < sizes[-1] for pair in kept for text in pair])
+    short = np.mean([len(text) < sizes[-1] for pair in chosen_sets for text in pair])
     notes = [*_notes(request, sizes[-1]), "Change: minus the size before."]
     if short:
         notes.append(f"{100 * short:.0f} % of the sentences have fewer than {sizes[-1]} contexts.")
@@ -254,9 +254,9 @@ def table8(request: Request) -> Findings:
     fits = Fits(rated, request.run, request.settings.contexts)
     results, cells = dict[str, Floats](), list[Cell]()
     for row, weights in variants(fits.weights).items():
-        kept = fits.kept(weights)
-        results[row] = fits.similarities(kept, weights=weights)
-        cells += fits.cells(row, kept, figures.get(row), weights=weights)
+        chosen_sets = fits.chosen_sets(weights)
+        results[row] = fits.similarities(chosen_sets, weights=weights)
+        cells += fits.cells(row, chosen_sets, figures.get(row), weights=weights)
         if row != FULL:
             cells.append(rated.change(row, FULL, results, figures))
     notes = [*_notes(request, fits.size), "Change: minus Full."]
@@ -283,14 +283,14 @@ def construction(request: Request) -> Findings:
     chosen = Fits(rated, request.run, contexts)
     drawn = Fits(rated, request.run, contexts, "random")
     sets = {
-        "two-step": (chosen, chosen.kept()),
-        "without diversity": (chosen, chosen.kept(diverse=False)),
-        "random": (drawn, drawn.kept()),
+        "two-step": (chosen, chosen.chosen_sets()),
+        "without diversity": (chosen, chosen.chosen_sets(diverse=False)),
+        "random": (drawn, drawn.chosen_sets()),
     }
-    results = {name: fits.similarities(kept) for name, (fits, kept) in sets.items()}
+    results = {name: fits.similarities(chosen_sets) for name, (fits, chosen_sets) in sets.items()}
     cells = []
-    for row, (fits, kept) in sets.items():
-        cells += fits.cells(row, kept, figures.get(row))
+    for row, (fits, chosen_sets) in sets.items():
+        cells += fits.cells(row, chosen_sets, figures.get(row))
         if row != "two-step":
             cells.append(rated.change(row, "two-step", results, figures))
     notes = [*_notes(request, contexts), "Change: minus two-step."]

@@ -153,8 +153,8 @@ def train(
                 figures = evaluate(done) if evaluate else {}
                 history.append({"step": float(done), "loss": mean} | figures)
                 running.clear()
-                shown = {"loss": mean} | dict([*figures.items()][:1])
-                status = ", ".join(f"{name} {value:.3f}" for name, value in shown.items())
+                reported = {"loss": mean} | dict([*figures.items()][:1])
+                status = ", ".join(f"{name} {value:.3f}" for name, value in reported.items())
                 ends = ends or (enough is not None and enough(history))
             if done % schedule.checkpoint_steps == 0 and not ends and rank() == 0:
                 save_checkpoint(path, model, optimizer, done, history, running)
@@ -195,8 +195,10 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
         for mine in vectors.values():  # The mean of all gradients is taken later.
             mine.register_hook(lambda slope: slope * processes())
         where = next(iter(vectors.values())).device
-        every = gather_object([(part, tensor.detach().cpu()) for part, tensor in vectors.items()])
-        vectors = {part: tensor.to(where) for part, tensor in every} | vectors
+        gathered = gather_object(
+            [(part, tensor.detach().cpu()) for part, tensor in vectors.items()]
+        )
+        vectors = {part: tensor.to(where) for part, tensor in gathered} | vectors
     return torch.cat([vectors[part] for part in range(parts)])
 
 

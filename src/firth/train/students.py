@@ -85,8 +85,8 @@ class BiEncoder:
 
     def scores(self, pairs: Sequence[TextPair]) -> Tensor:
         """Return the cosines of pairs with gradients, (n,)."""
-        left, right = (self.vectors(list(side)) for side in zip(*pairs, strict=True))
-        return functional.cosine_similarity(left, right)
+        a, b = (self.vectors(list(side)) for side in zip(*pairs, strict=True))
+        return functional.cosine_similarity(a, b)
 
 
 def on_device(features: Mapping[str, Any], where: torch.device) -> dict[str, Any]:
