@@ -130,15 +130,26 @@ def test_an_input_inside_the_run_is_refused(
         find_inputs(given, Path())
 
 
-def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
-    """A loop ends, and no file is read by two paths."""
+def test_links_to_folders_are_followed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop ends, and no folder is read twice."""
     write(tmp_path / "texts" / "z" / "a.txt")
     write(tmp_path / "elsewhere" / "b.txt")
     (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "texts")
     (tmp_path / "texts" / "linked").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "texts" / "z" / "loop").symlink_to(tmp_path / "texts")
-    expected = ["texts/linked/b.txt", "texts/z/a.txt"]
-    assert names(tmp_path / "texts") == names(f"{tmp_path}/texts/**/*.txt") == expected
+    (tmp_path / "texts" / "z" / "again").symlink_to(tmp_path / "texts" / "z")
+    scan, scanned = os.scandir, list[str]()
+
+    def counted(path: Any) -> Any:
+        scanned.append(str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    assert names(tmp_path / "texts") == ["texts/linked/b.txt", "texts/z/a.txt"]
+    assert len(scanned) == 3
+    assert names(f"{tmp_path}/texts/**/*.txt") == ["texts/linked/b.txt", "texts/z/a.txt"]
 
 
 def test_what_is_no_regular_file_is_named_and_not_opened(tmp_path: Path) -> None:
