@@ -149,29 +149,6 @@ def test_shards_are_in_the_folder_and_no_pickles(
         look(model)
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "1_Pooling/config.json", "more"])
-@pytest.mark.parametrize("kind", ["fifo", "device", "large"])
-def test_only_ordinary_files_of_a_bounded_size_are_read(
-    tiny_encoder: Path, edited: Edited, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
-) -> None:
-    """A FIFO gives no answer, a device no end; the message names the file before any is opened."""
-    path = (model := edited(tiny_encoder)) / name
-    path.unlink(missing_ok=True)
-    if kind == "fifo":
-        os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/zero")
-    else:
-        path = path.with_suffix(".json")
-        path.write_text("{}")
-        os.truncate(path, (64 << 20) + 1)
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("a file was read"))
-    with pytest.raises(
-        InputError, match=f"{path.name}: (not an ordinary file|has more than 64 MB)"
-    ):
-        look(model)
-
-
 def test_memory_is_bounded_while_a_model_is_opened(tiny_onnx: Path, edited: Edited) -> None:
     """A small file can ask for any memory. Afterwards the process has what it had."""
     resource = pytest.importorskip("resource")

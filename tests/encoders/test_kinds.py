@@ -122,12 +122,6 @@ def test_a_kind_that_cannot_be_imported_is_left_out(
     assert "other (hashed_words:KIND) is left out: broken" in capsys.readouterr().err
 
 
-def test_without_any_kind_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firth.encoders.kinds.entry_points", lambda group: [])
-    with pytest.raises(InputError, match="pip install -e"):
-        find_encoder("anything")
-
-
 # --- Objects -----------------------------------------------------------------------------------
 
 

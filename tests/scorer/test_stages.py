@@ -1,7 +1,11 @@
 """The stages of the scorer on a tiny corpus: with word vectors, and with a pretrained encoder."""
 
 import json
+import re
 from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,6 +134,24 @@ def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     contribution = explanation.parts[TOPICS_PART].contribution
     assert contribution == pytest.approx(weight * parts["sentences"], abs=1e-6)
     assert all(word.contribution is None for word in explanation.words1)
+
+
+def test_a_registered_component_counts(built: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of docs/design.md; an unknown name is an error that lists the others."""
+    page = Path(__file__).parents[2] / "docs" / "design.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    values: dict[str, Any] = {}
+    exec(next(block for block in blocks if "class Lengths" in block), values)
+    point = EntryPoint("lengths", "my_package:open_lengths", "firth.components")
+    monkeypatch.setattr(EntryPoint, "load", lambda self: values["open_lengths"])
+    monkeypatch.setattr("firth.scorer.scorer.entry_points", lambda group: [point])
+    scorer = Scorer.open(built.changed({"scorer": {"weights": {"lengths": 0.5}}}))
+    explanation = scorer.explain(A, B)
+    lengths = 0.25 * len(A) / len(B)
+    assert explanation.parts["lengths"].contribution == pytest.approx(lengths)
+    assert sum(row.contribution for row in explanation.rows) == pytest.approx(explanation.score)
+    with pytest.raises(ConfigError, match=r"names nothing; the components are .*lengths"):
+        Scorer.open(built.changed({"scorer": {"weights": {"nothing": 1.0}}}))
 
 
 @pytest.mark.parametrize(("cost", "count"), [(Cost.LOW, 20), (Cost.MEDIUM, 10)])

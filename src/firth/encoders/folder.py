@@ -38,8 +38,6 @@ _NOT_READ = (*_PICKLES, ".gitattributes", ".gguf", ".h5", ".md", ".msgpack", ".o
 _SETTINGS = (".json", ".model", ".txt", ".jinja")
 _DEPTH = 4
 """Folders below a model's folder that are looked at."""
-_LARGEST = 64 << 20
-"""Bytes of a file of settings, at most."""
 _MEMORY, _MEMORY_A_BYTE = 4 << 30, 24
 """Bytes of memory that any model gets, and for each byte of it: four bits become two float32."""
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
@@ -260,12 +258,11 @@ def opened(name: str, what: str, load: Callable[[], T]) -> T:
 def look(folder: Path, file: str | None = None) -> None:
     """Look at the files of a model before any library does; `file` has the weights of ONNX.
 
-    An `InputError` names all that speaks against opening it: what is no ordinary file of a bounded
-    size, no weights that can be opened without running code, pickles that a module would read,
-    modules of other packages or outside the folder, and settings that name code.
+    An `InputError` names all that speaks against opening it: no weights that can be opened without
+    running code, pickles that a module would read, modules of other packages or outside the folder,
+    and settings that name code.
     """
-    problems = [f"{name}: {problem}" for name, problem in _odd_files(folder)]
-    paths = [] if problems else _files(folder)
+    problems, paths = list[str](), _files(folder)
     if paths and file is None and not any(p.suffix in (".safetensors", ".onnx") for p in paths):
         problems.append("it has no .safetensors file (pickles are never opened)")
     for path in paths:
@@ -277,18 +274,8 @@ def look(folder: Path, file: str | None = None) -> None:
     if any(path.name == "adapter_config.json" for path in paths):
         problems.append("it is an adapter of a model that is elsewhere. Merge the two first")
     if problems or not paths:
-        said = "; ".join(problems) or "it is empty"
-        raise InputError(f"{folder.resolve()}: this model is not opened: {said}")
-
-
-def _odd_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield what is neither a folder nor an ordinary file, and settings that are too large."""
-    for path in _entries(folder):
-        name = path.relative_to(folder).as_posix()
-        if not path.is_file() and not path.is_dir():
-            yield name, "not an ordinary file"
-        elif path.suffix in _SETTINGS and path.is_file() and path.stat().st_size > _LARGEST:
-            yield name, f"has more than {_LARGEST >> 20} MB"
+        listed = "; ".join(problems) or "it is empty"
+        raise InputError(f"{folder.resolve()}: this model is not opened: {listed}")
 
 
 def _settings_problems(path: Path) -> Iterator[str]:
@@ -336,30 +323,25 @@ def _pairs(value: object) -> Iterator[tuple[str, Any]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a model, those of its modules' folders included."""
-    return [path for path in _entries(folder) if path.is_file()]
-
-
-def _entries(folder: Path) -> list[Path]:
-    """Return what is in the folder of a model, and in the folders of its modules.
+    """Return the files in the folder of a model, and in the folders of its modules.
 
     Folders that are hidden, of other formats or of checkpoints belong to no module (`_PLACE`).
     """
-    found, folders = list[Path](), [folder]
+    files, folders = list[Path](), [folder]
     is_model = any(folder.glob("*.json"))  # Else it may be anything, such as a whole disk.
     for depth in range(_DEPTH + 1 if is_model else 2):
         entries = [path for place in folders for path in sorted(place.iterdir())]
-        found += entries
+        files += [path for path in entries if path.is_file()]
         folders = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
         if depth == 0:
             folders = [path for path in folders if path.name not in _NOT_LOOKED_AT]
-    return found
+    return files
 
 
 def plain_json(path: Path) -> Any:
     """Return the value of a JSON file; None where it is not valid."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -198,11 +198,6 @@ def _kinds(_: tuple[str, ...], points: Callable[..., Iterable[EntryPoint]]) -> l
             note(f"{GROUP}: {point.name} ({point.value}) is left out: {first_line(error)}")
             continue
         registered.append(kind)
-    if not registered:
-        raise InputError(
-            f"no kind of encoder is registered ({GROUP}): firth was installed before its kinds "
-            "were registered, or is not installed. Install it again: pip install -e ."
-        )
     return registered
 
 
@@ -213,10 +208,10 @@ def _refuse(name: str) -> FoundEncoder:
     )
 
 
-_PASSED = EncoderKind(name="object", open=lambda found, _: found.open())
+_PASSED = EncoderKind(name="object", open=lambda encoder, _: encoder.open())
 PACKAGE = EncoderKind(
     name="package",
     recognizes=is_imported,
     identity=with_version,
-    open=lambda found, _: ImportedEncoder(found.name),
+    open=lambda encoder, _: ImportedEncoder(encoder.name),
 )

@@ -42,8 +42,8 @@ class OnnxEncoder(PretrainedEncoder):
             raise InputError(f"{home}: has no tokenizer.json. Copy the model's into this folder")
         self._session = opened(place.model, "an ONNX model", lambda: _session(runtime, file))
         self._tokenizer = opened(place.model, "a tokenizer", lambda: _tokenizer(home, settings))
-        self._inputs = {each.name for each in self._session.get_inputs()}
-        axes = {each.name: len(each.shape or ()) for each in self._session.get_outputs()}
+        self._inputs = {value.name for value in self._session.get_inputs()}
+        axes = {value.name: len(value.shape or ()) for value in self._session.get_outputs()}
         self._states = next((name for name in _STATES if axes.get(name) == 3), None)
         self._pooled = _POOLED if axes.get(_POOLED) == 2 else None
         if self._states is None and self._pooled is None:
@@ -52,7 +52,7 @@ class OnnxEncoder(PretrainedEncoder):
                 f"{', '.join(_STATES)}"
             )
         types = [kind.rpartition(".")[2] for kind, _ in modules_of(home)]
-        if other := [each for each in types if each not in _HANDLED and self._pooled is None]:
+        if other := [kind for kind in types if kind not in _HANDLED and self._pooled is None]:
             raise InputError(
                 f"{place.model}: its module {other[0]} is not in the ONNX file. Install torch: "
                 f"{install_command('torch')}, and name the folder with its .safetensors file"
@@ -80,26 +80,26 @@ class OnnxEncoder(PretrainedEncoder):
 
     def _read_tokens(self, texts: Sequence[str]) -> tuple[Singles, list[Tokens]]:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        read: dict[int, Tokens] = {}
+        tokens: dict[int, Tokens] = {}
         # Characters of the prompt come before those of the text.
         begin = len(self._prompt)
-        offsets = [np.array(each.offsets, np.int64) - begin for each in self._encodings(texts)]
+        offsets = [np.array(text.offsets, np.int64) - begin for text in self._encodings(texts)]
         for numbers, ids, mask in self._batches(texts):
             vectors[numbers], states = self._run(ids, mask)
             for number, rows in zip(numbers, states.astype(np.float64), strict=True):
-                read[number] = rows[: len(offsets[number])], offsets[number].reshape(-1, 2)
-        return vectors, [read[number] for number in range(len(texts))]
+                tokens[number] = rows[: len(offsets[number])], offsets[number].reshape(-1, 2)
+        return vectors, [tokens[number] for number in range(len(texts))]
 
     def _encodings(self, texts: Sequence[str]) -> list[Any]:
         prompted = [self._prompt + text for text in texts]
-        read = self._tokenizer.encode_batch
-        encodings: list[Any] = opened(self.name, "texts that it can read", lambda: read(prompted))
+        encode = self._tokenizer.encode_batch
+        encodings: list[Any] = opened(self.name, "texts that it can read", lambda: encode(prompted))
         return encodings
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Ints, Ints]]:
         """Yield numbers of texts, their tokens, and which of these are no padding, (n, longest)."""
-        tokens = [each.ids for each in self._encodings(texts)]
-        sizes = [len(each) for each in tokens]
+        tokens = [encoding.ids for encoding in self._encodings(texts)]
+        sizes = [*map(len, tokens)]
         for numbers in by_length(sizes, _BATCH_TOKENS, 1 if self._alone else _BATCH):
             longest = max(1, sizes[numbers[-1]])
             ids = np.full((len(numbers), longest), self._padding, np.int64)
@@ -163,9 +163,9 @@ def _pooling(name: str, home: Path, settings: EncoderSettings) -> str:
     return str(mode)
 
 
-def _open(found: FoundEncoder, settings: EncoderSettings) -> OnnxEncoder:
-    with bounded(found.place.memory):
-        return OnnxEncoder(found.place, settings)
+def _open(encoder: FoundEncoder, settings: EncoderSettings) -> OnnxEncoder:
+    with bounded(encoder.place.memory):
+        return OnnxEncoder(encoder.place, settings)
 
 
 KIND = EncoderKind(

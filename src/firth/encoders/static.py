@@ -94,10 +94,10 @@ class StaticEncoder(PretrainedEncoder):
 
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _TEXTS):
-            some = list(texts[start : start + _TEXTS])
-            read = self._tokenizer.encode_batch_fast(some, add_special_tokens=False)
-            tokens = [each.ids for each in read]
-            counts = np.array([len(each) for each in tokens], np.int64)
+            batch = list(texts[start : start + _TEXTS])
+            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            tokens = [encoding.ids for encoding in encodings]
+            counts = np.array([*map(len, tokens)], np.int64)
             bounds = np.concatenate(([0], np.cumsum(counts)))
             flat = np.fromiter(chain.from_iterable(tokens), np.int64, int(bounds[-1]))
             shape = len(tokens), len(self._table)
@@ -110,7 +110,7 @@ class StaticEncoder(PretrainedEncoder):
 KIND = EncoderKind(
     name="static",
     recognizes_files=lambda files: files.kind is ModelKind.STATIC,
-    open=lambda found, _: StaticEncoder.open(found.place),
+    open=lambda encoder, _: StaticEncoder.open(encoder.place),
     cost=Cost.LOW,
 )
 
@@ -187,28 +187,28 @@ def build_static(
     settings, corpus = run.settings.static, Corpus.open(run)
     seed = derive_seed(run.settings.seed, "surrogate", "start")
     counts = fit_idf(chain.from_iterable(corpus.batches()), NO_STEMMER).frequencies
-    known = sorted(counts, key=lambda word: (-counts[word], word))[: settings.vocabulary]
-    pieces = word_pieces(known)
+    vocabulary = sorted(counts, key=lambda word: (-counts[word], word))[: settings.vocabulary]
+    pieces = word_pieces(vocabulary)
     with threadpool_limits(1, "blas"):
-        vectors = static_from_words(space, spelling_weight, known, pieces, settings, seed)
+        vectors = static_from_words(space, spelling_weight, vocabulary, pieces, settings, seed)
         table = np.concatenate((np.zeros_like(vectors[:1]), vectors))
         del vectors
         usual = corpus.usual_sentences()
         rng = np.random.default_rng(derive_seed(seed, "axes"))
         chosen = rng.choice(len(usual), min(_AXIS_SENTENCES, len(usual)), replace=False)
-        unturned = StaticEncoder(table, word_tokenizer([*known, *pieces]), "")
+        unturned = StaticEncoder(table, word_tokenizer([*vocabulary, *pieces]), "")
         texts = corpus.texts(usual[np.sort(chosen)])
         axes = principal_axes(unturned.encode(texts)).astype(np.float32)
         for start in range(0, len(table), _TEXTS):
             table[start : start + _TEXTS] = table[start : start + _TEXTS] @ axes
-    write_static(folder, [*known, *pieces], table[1:])
-    return {"words": len(known), "pieces": len(pieces), "dimensions": table.shape[1]}
+    write_static(folder, [*vocabulary, *pieces], table[1:])
+    return {"words": len(vocabulary), "pieces": len(pieces), "dimensions": table.shape[1]}
 
 
 def static_from_words(
     space: WordSpace,
     spelling_weight: float,
-    known: Sequence[str],
+    vocabulary: Sequence[str],
     pieces: Sequence[str],
     settings: StaticSettings,
     seed: int,
@@ -222,7 +222,7 @@ def static_from_words(
     """
     dimensions = settings.dimensions
     stemmers, counts = stemmers_of(space.stemmer), space.idf.frequencies
-    stemmed = [best_known([word], stemmers, lambda x: counts.get(x, 0))[0] for word in known]
+    stemmed = [best_known([word], stemmers, lambda x: counts.get(x, 0))[0] for word in vocabulary]
     lengths = np.array([space.rarity(stem) for stem in stemmed], np.float32)
     # A word is framed before its n-grams are taken (`<word>`), and so is a piece that begins one.
     framed = [p.removeprefix(CONTINUED) if p.startswith(CONTINUED) else f"<{p}" for p in pieces]
@@ -230,7 +230,7 @@ def static_from_words(
     sizes = np.asarray(grams.multiply(grams).sum(axis=1)).ravel()
     # The more n-grams of a word a piece has, the longer its vector: as long as the rarest word's
     # where it has as many as a word has on average.
-    share = np.sqrt(sizes[len(known) :] / sizes[: len(known)].mean())
+    share = np.sqrt(sizes[len(vocabulary) :] / sizes[: len(vocabulary)].mean())
     of_pieces = _PIECE_WEIGHT * lengths.max(initial=0.0) * share
     vectors = random_directions(grams, dimensions, derive_seed(seed, "n-grams"))
     lengths = np.concatenate((lengths, of_pieces)).astype(np.float32)
@@ -238,33 +238,33 @@ def static_from_words(
     learned = space.learned(stemmed)
     if learned.shape[1] > dimensions:
         learned = learned @ principal_axes(learned)[:, :dimensions]
-    vectors[: len(known), : learned.shape[1]] += learned
+    vectors[: len(vocabulary), : learned.shape[1]] += learned
     # The scorer lowers a score where numbers differ; in a cosine numbers can only weigh more.
     languages = space.idf.language.split(SEVERAL)
     values = (item for code in languages for item in lexicon_of(code).numerals.items())
     if numerals := {word for word, value in values if value > 1}:
-        texts = [text.removeprefix(CONTINUED) for text in (*known, *pieces)]
+        texts = [text.removeprefix(CONTINUED) for text in (*vocabulary, *pieces)]
         named = [text in numerals or any(map(str.isdecimal, text)) for text in texts]
         vectors[named] *= np.float32(settings.number_weight)
     return vectors
 
 
-def word_pieces(known: Sequence[str]) -> list[str]:
+def word_pieces(vocabulary: Sequence[str]) -> list[str]:
     """Return pieces that spell unknown words, some for their beginning and some to continue them.
 
     They are beginnings and endings that some known words share, and every character.
     """
     first, rest = Counter[str](), Counter[str]()
-    for word in known:
+    for word in vocabulary:
         first.update(word[:end] for end in range(2, len(word)))
         rest.update(word[start:] for start in range(1, len(word)))
-    characters = {character for word in known for character in word}
+    characters = {character for word in vocabulary for character in word}
     shared = [
-        {piece for piece, count in some.most_common(_MOST_PIECES) if count >= _LEAST_WORDS}
-        for some in (first, rest)
+        {piece for piece, count in counts.most_common(_MOST_PIECES) if count >= _LEAST_WORDS}
+        for counts in (first, rest)
     ]
     begin, proceed = (sorted(pieces | characters) for pieces in shared)
-    distinct = set(known)
+    distinct = set(vocabulary)
     return [*(p for p in begin if p not in distinct), *(f"{CONTINUED}{p}" for p in proceed)]
 
 

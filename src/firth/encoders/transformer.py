@@ -65,13 +65,13 @@ class TransformerEncoder(PretrainedEncoder):
         order = np.argsort([-len(text) for text in texts], kind="stable")  # little padding
         for start in progress(range(0, len(texts), _CHUNK), f"Encoding with {self.name}"):
             numbers = order[start : start + _CHUNK]
-            some = [texts[number] for number in numbers.tolist()]
+            batch = [texts[number] for number in numbers.tolist()]
             with quiet_libraries():  # The bar needs standard error, which `quietly` redirects.
-                read = opened(self.name, "texts that it can read", partial(self._read, some))
-            vectors[numbers] = read
+                rows = opened(self.name, "texts that it can read", partial(self._encoded, batch))
+            vectors[numbers] = rows
         return vectors
 
-    def _read(self, texts: list[str]) -> Any:
+    def _encoded(self, texts: list[str]) -> Any:
         vectors = self.model.encode(texts, show_progress_bar=False)
         return vectors.reshape(len(texts), self.dimensions)
 
@@ -157,20 +157,21 @@ def device() -> "torch.device":
     import torch
 
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-    there = {"cuda": cuda, "mps": mps, "cpu": True}
-    asked = os.environ.get(DEVICE, "auto")
-    if asked == "auto":
-        asked = next(kind for kind, usable in there.items() if usable)
-    if not there.get(asked):
-        usable = ", ".join(kind for kind in there if there[kind])
+    usable = [
+        kind for kind, is_usable in (("cuda", cuda), ("mps", mps), ("cpu", True)) if is_usable
+    ]
+    name = os.environ.get(DEVICE, "auto")
+    if name == "auto":
+        name = usable[0]
+    if name not in usable:
         raise InputError(
-            f"{DEVICE} is {asked}, and torch {torch.__version__} can use {usable} here. Set "
-            f"{DEVICE} to one of these, or to auto"
+            f"{DEVICE} is {name}, and torch {torch.__version__} can use {', '.join(usable)} here. "
+            f"Set {DEVICE} to one of these, or to auto"
         )
     number = os.environ.get("LOCAL_RANK", os.environ.get(WORKER))
-    if asked != "cuda" or number is None:
-        return torch.device(asked)
-    return torch.device(asked, int(number) % torch.cuda.device_count())
+    if name != "cuda" or number is None:
+        return torch.device(name)
+    return torch.device(name, int(number) % torch.cuda.device_count())
 
 
 def has_bfloat16(where: "torch.device") -> bool:
@@ -195,7 +196,7 @@ def check_loaded(info: dict[str, Any]) -> None:
         ("unexpected_keys", "has weights that the network does not have", _HEADS),
         ("mismatched_keys", "has weights of other shapes", ()),
     ):
-        names = [str(each) for each in sorted(info[key]) if not str(each).startswith(harmless)]
+        names = [name for name in sorted(map(str, info[key])) if not name.startswith(harmless)]
         if names := [name for name in names if not name.endswith("position_ids")]:
             raise ValueError(f"its file {problem}: {', '.join(names[:3])} ({len(names)} in all)")
 
@@ -240,7 +241,7 @@ def _adopt(encoder: object) -> TransformerEncoder | None:
 KIND = EncoderKind(
     name="transformer",
     recognizes_files=lambda files: files.kind in _KINDS,
-    open=lambda found, settings: TransformerEncoder.open(found.place, settings.pooling),
+    open=lambda encoder, settings: TransformerEncoder.open(encoder.place, settings.pooling),
     adopts=_adopt,
     library="torch",
     extra="torch",

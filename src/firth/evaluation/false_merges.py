@@ -8,8 +8,8 @@ written in their form, in 20 languages. Pairs that say the same show what a care
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 from firth.corpus.files import listed, read_table
@@ -125,12 +125,9 @@ def imported(name: str) -> Same:
     Raises:
         InputError: There is no such function.
     """
-    module, _, attribute = name.partition(":")
     sys.path.insert(0, "")
     try:
-        function: Any = import_module(module)
-        for part in attribute.split("."):
-            function = getattr(function, part)
+        function: Any = resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(
             f"--check {name}: {first_line(error)}. Expected package.module:function, which can be "
