@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.search import index as module
 from firth.search.index import ADDED, INDEX, Index, build_added, build_index
-from firth.text.types import Singles
+from firth.search.vectors import Codes, candidates
+from firth.text.types import Ints, Singles
 
 Make = Callable[..., Run]
 
@@ -84,6 +86,13 @@ def test_nearest_is_that_of_comparing_all(
 ) -> None:
     """Codes change nothing; among some sentences only these are returned."""
     monkeypatch.setattr(module, "EXACT", module.EXACT if exact else 0)
+    selections: list[int] = []
+
+    def selected(codes: Codes, code: Codes, most: int, threads: Executor) -> Ints:
+        selections.append(most)
+        return candidates(codes, code, most, threads)
+
+    monkeypatch.setattr(module, "candidates", selected)
     index = Index.open(run)
     for query in index.encoder.encode(["A ship left the port.", "The judge met the jury.", "cow"]):
         cosines = index.vectors(np.arange(len(index))) @ query
@@ -92,6 +101,7 @@ def test_nearest_is_that_of_comparing_all(
             expected = np.sort(cosines[within])[:-8:-1]
             np.testing.assert_allclose(cosines[near], expected, atol=1e-6)
         assert sorted(index.nearest(query, 500, within=np.array([4, 9])).tolist()) == [4, 9]
+    assert bool(selections) is not exact
 
 
 @pytest.mark.parametrize("exact", [True, False])
