@@ -1,6 +1,6 @@
 """Rates: claimed against measured, where no text that is asked has a counterpart.
 
-usage: python benchmarks/rates.py --data-dir DIR --work DIR [--encoder NAMES] [--corpus NAMES]
+usage: python benchmarks/rates.py --data-dir DIR --work DIR [--bounds] [--encoder NAMES]
 
 `--data-dir` has the folders corpora and languages. Documents of a corpus are drawn, and halved.
 Each half is asked in the other, so that every document is taken out once. A fifth, or a twentieth,
@@ -8,6 +8,9 @@ of the documents of one side comes once more, each text without a fifth of its w
 articles at the elementary level. Texts that share most pairs of words with another document are
 left out. The null is fitted to the half that is searched, with its copies (taken out). Or each
 document has two copies, in OneStop those at both other levels (two versions).
+
+`--bounds` measures how often bounds fail that are to hold in 95 % of draws, and near misses. It
+needs the folders lists and guard.
 
 Vectors and results stay in `--work`, and are used again. The tables have all that is there.
 """
@@ -22,17 +25,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+import firth
 from figures import Cell, record
 from firth.plain import opened_encoder
 from firth.run.console import set_quiet
 from firth.run.executor import Local
 from firth.run.settings import TEXT_ALONE
 from firth.search.calibrate import fit_matches, with_versions
-from firth.search.calibration import Calibration, MatchNull
+from firth.search.calibration import MatchNull, Strangers
+from firth.search.match import Review
 from firth.text.near import WordTable
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints, Singles, unit
+from lists import variants
 
 CHOOSE = {
     "wiki_en_2021": "en",
@@ -58,13 +65,16 @@ PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 20, 6, 60, 13
 FACTORS = (2, 2, 2, 2, 3)
 """Between a claimed rate and a measured one where it holds."""
 RULES = {
-    "taken out": ("firth", "Gumbel of quantiles", "cosine of other corpora", "random pairs"),
+    "taken out": ("firth", "cosine of other corpora"),
     "two versions": ("firth", "firth without versions"),
 }
+Bools = npt.NDArray[np.bool_]
 Key = tuple[str, str, str, float]
 """Corpus, encoder, way, and share of copies."""
-FOUND = 20
-"""Matches of a list below which its share of chance says nothing."""
+LISTS = ("dblp-acm", "dbpedia-Drug", "dbpedia-Hospital", "dbpedia-Museum", "dbpedia-Song")
+SIMULATED = "normal", "exponential", "standard_cauchy", "gumbel", "logistic"
+KNOWN, JUDGED, DRAWS = 50, 60, 1_000
+"""Known strangers, judged matches, and how often they are drawn from each set."""
 
 
 @dataclass(frozen=True)
@@ -161,25 +171,8 @@ def cells(texts: Sample, vectors: Singles) -> Iterator[dict[str, Any]]:
                 rules = {"firth": thresholds(null), "firth without versions": plain}
                 yield {"way": "two versions", "copied": copied, "rules": rules, "best": best}
                 continue
-            across = vectors[held] @ vectors[held].T
-            across[owners[:, None] == owners] = -1.0
-            highest = across.max(axis=1)
-            random = np.quantile(across[across > -1], 1 - np.array(RATES)).tolist()
-            across[texts.owners[held][:, None] == texts.owners[held]] = -1.0
-            wrong = across.max(axis=1)
-            rules = {
-                "firth": thresholds(null),
-                "Gumbel of quantiles": gumbel(highest),
-                "random pairs": random,
-            }
-            shares = [0.0, 0, 0]
-            if null is not None:
-                known = Calibration(matches=null)
-                cut = known.threshold_of_share(highest, 0.05, every=True)
-                expected = known.expected_false(highest, cut, every=True)
-                shares = [expected, int((wrong >= cut).sum()), int((highest >= cut).sum())]
-            cell = {"way": "taken out", "copied": copied, "rules": rules, "best": best}
-            yield {**cell, "shares": shares}
+            rules = {"firth": thresholds(null)}
+            yield {"way": "taken out", "copied": copied, "rules": rules, "best": best}
 
 
 def thresholds(null: MatchNull | None) -> list[float]:
@@ -191,13 +184,6 @@ def nearest(left: Singles, right: Singles) -> list[float]:
     """Return the best cosine of each left vector, to four places."""
     best: list[float] = (left @ right.T).max(axis=1).astype(float).round(4).tolist()
     return best
-
-
-def gumbel(best: Singles) -> list[float]:
-    """Return thresholds by a Gumbel distribution fitted to the quantiles 0.1 to 0.8 of the best."""
-    at = np.linspace(0.1, 0.8, 25)
-    slope, start = np.polyfit(-np.log(-np.log(at)), np.quantile(best, at), 1)
-    return [float(start - slope * np.log(-np.log(1 - rate))) for rate in RATES]
 
 
 def measured(pair: Sequence[dict[str, Any]], rule: str) -> Floats:
@@ -237,7 +223,6 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     add_fixed(pairs)
     rows: dict[str, list[Cell]] = {}
     rules: dict[str, list[Cell]] = {}
-    lists: dict[str, list[Cell]] = {}
     for kind, corpora in {"chose": CHOOSE, "confirm": CONFIRM}.items():
         mine = {key: pair for key, pair in pairs.items() if key[0] in corpora}
         for encoder in ENCODERS if corpora is CONFIRM else ():
@@ -253,13 +238,6 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
                 shares = [measured(pair, rule) for pair in own if rule in pair[0]["rules"]]
                 if shares and (rule == "firth" or corpora is CONFIRM):
                     rules[f"{rule}, {way}, {kind}"] = held(shares)
-        for copied in COPIED[1:] if corpora is CONFIRM else ():
-            taken = [pair for key, pair in mine.items() if key[2:] == ("taken out", copied)]
-            sums = np.array([np.sum([cell["shares"] for cell in pair], 0) for pair in taken])
-            sums = sums[sums[:, 2] >= FOUND] if len(sums) else np.empty((0, 3))
-            lists[f"{copied:.0%}"] = [
-                spread(100 * sums[:, column] / sums[:, 2]) for column in (0, 1)
-            ]
     data = (
         f"chose: {', '.join(CHOOSE)}; confirm: {', '.join(CONFIRM)}; {', '.join(ENCODERS)}; "
         f"{TEXTS:,} texts, copies 0, 5, 20 %; {WITH_VERSIONS:,} texts with two versions each"
@@ -267,10 +245,70 @@ def report(results: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     for name, heads, table in (
         ("rates", ["measured, %, for", *(f"{rate:.0%}" for rate in RATES)], rows),
         ("rates-rules", ["rule", "cells", "10 %", "5 %", "2 %", "1 %"], rules),
-        ("rates-lists", ["copies", "set to 5 %: said", "true"], lists),
     ):
         command = "python benchmarks/rates.py --data-dir DATA --work WORK"
         record(name, heads, table, command=command, data=data, seed=SEED)
+
+
+def scores_of(name: str, folder: Path) -> tuple[Floats, Bools, Bools]:
+    """Return leads of texts, which are strangers, and of which the nearest is right, (n,) each."""
+    if name in LISTS:
+        left, right, truth = variants(folder / name)["half"]
+        of = {i: right[j] for i, j in truth}
+        items = firth.match(left, right, encoder=TEXT_ALONE).items
+        true = np.array([of.get(item.left) == item.nearest for item in items])
+        return np.array([i.lead for i in items]), np.array([i.left not in of for i in items]), true
+    rng = np.random.default_rng(SEED)
+    strangers = np.arange(600) < 300
+    scores = (getattr(rng, name)(size=600) + 3 * ~strangers).round(1)
+    return scores, strangers, ~strangers & (rng.random(600) < 0.95)
+
+
+def bounds(scores: Floats, strangers: Bools, right: Bools) -> list[Cell]:
+    """Return in how many percent of the draws each bound fails, and medians of it and the truth."""
+    rng, said, failed = np.random.default_rng(SEED), np.zeros((DRAWS, 4)), np.zeros((DRAWS, 2))
+    middle, asked = np.median(scores), len(scores) - KNOWN
+    matched = np.flatnonzero(scores >= middle)
+    for draw in range(DRAWS):
+        leads = rng.permutation(scores[strangers])
+        known, unknown = Strangers(np.sort(leads[:KNOWN])), np.sort(leads[KNOWN:])
+        most = known.at_most_false(unknown, asked)
+        judged = right[rng.permutation(matched)[:JUDGED]]
+        review = Review(matches=len(matched), judged=len(judged), right=int(judged.sum()))
+        said[draw, :2] = known.at_most_false(middle, asked), (unknown >= middle).sum()
+        said[draw, 2:] = 100 * review.at_most_false, 100 * (1 - right[matched].mean())
+        from_here = len(unknown) - np.searchsorted(unknown, unknown)
+        failed[draw] = (from_here > most).any(), said[draw, 3] > said[draw, 2]
+    at_most, true, share, true_share = np.median(said, axis=0)
+    fails = [f"{100 * rate:.1f}" for rate in failed.mean(axis=0)]
+    return [fails[0], f"{at_most:.0f} ({true:.0f})", fails[1], f"{share:.0f} ({true_share:.0f})"]
+
+
+def near_misses(folder: Path, name: str) -> list[Cell]:
+    """Return how many near misses pass, not vetoed, and of questions that nearly are cached."""
+    files = (folder / f"{side}.tsv" for side in ("cached", "queries"))
+    cached, asked = ([row.split("\t") for row in f.read_text().split("\n")[1:-1]] for f in files)
+    texts, own = [row[1] for row in cached], [row[0] for row in asked if row[1] == "0"]
+    known = firth.calibrate(texts, encoder=name, language="en")
+    with opened_encoder([texts], name, "en", SEED, Local()) as opened:
+        best = (opened.encode(own) @ opened.encode(texts).T).max(axis=1)
+    cuts = [known.threshold(rate) for rate in RATES]
+    rows = [(known.near.share(c), known.near.share(c, veto=True), (best >= c).mean()) for c in cuts]
+    return ["{:.0f} / {:.0f} ({:.0f})".format(*(100 * share for share in row)) for row in rows]
+
+
+def report_bounds(data: Path) -> None:
+    """Record how often bounds fail, and the near misses."""
+    command = "python benchmarks/rates.py --data-dir DATA --work WORK --bounds"
+    rows = {name: bounds(*scores_of(name, data / "lists")) for name in (*LISTS, *SIMULATED)}
+    heads = ["set", "strangers: fails, %", "at most", "review: fails, %", "at most, %"]
+    text = f"{DRAWS:,} draws of {KNOWN} known strangers or {JUDGED} judged matches; lists half"
+    record("rates-bounds", heads, rows, command=command, data=text, seed=SEED)
+    names, cache = (TEXT_ALONE, "use-multilingual", "all-MiniLM-L6-v2"), data / "guard/cache_dev"
+    near = {name: near_misses(cache, name) for name in names}
+    heads = ["encoder", *(f"{rate:.0%}" for rate in RATES)]
+    text = "development half of a stream of a cache of 2,000 questions: 499 that are nearly one"
+    record("rates-near", heads, near, command=command, data=text, seed=SEED)
 
 
 def spread(values: Floats, digits: int = 0) -> str | None:
@@ -286,10 +324,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--bounds", action="store_true")
     parser.add_argument("--encoder", nargs="*", default=[*ENCODERS])
     parser.add_argument("--corpus", nargs="*", default=[*CHOOSE, *CONFIRM])
     given = parser.parse_args()
     set_quiet(True)
+    if given.bounds:
+        report_bounds(given.data_dir)
+        return
     given.work.mkdir(parents=True, exist_ok=True)
     results: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for corpus, encoder, versions in product((*CHOOSE, *CONFIRM), ENCODERS, (False, True)):

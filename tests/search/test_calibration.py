@@ -123,7 +123,7 @@ def test_known_strangers_prove_a_rate() -> None:
     assert known.threshold_of_share(best, 0.1) == 1.0, "nothing is there"
     asked = np.concatenate([best[:200], np.full(100, 0.99)])
     assert (best[:200] >= 0.9).sum() == 0, "premise"
-    assert 0 < known.at_most_false(asked, 0.9) < 10
+    assert 0 < known.at_most_false(asked, 0.9) < 15
     cut = known.threshold_of_share(asked, 0.1)
     assert (asked >= cut).sum() >= 100
     assert (best[:200] >= cut).sum() <= known.at_most_false(asked, cut) < 100

@@ -300,7 +300,7 @@ def match_texts(
         mine = np.isin(np.arange(len(result.leads)), distinct[0].of[: len(left.texts)])
         known = Strangers(np.sort(result.leads[~mine]))
         cut = max(known.cut(result.leads[mine], precision, rate), _LEAST)
-        at_most = known.at_most_false(cut, int(mine.sum()))
+        at_most = int(known.at_most_false(cut, int(mine.sum())))
         result = replace(
             result,
             is_match=result.leads >= cut,
