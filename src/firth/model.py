@@ -224,8 +224,7 @@ class Model:
             threshold: Lowest similarity of similar texts, in (0, 1).
             unit: Sentences or documents are compared; or `passage` gives the pairs of documents
                 that share passages.
-            false_share: Expected share of chance that the default threshold allows, in (0, 1); of
-                short documents, which are matched as a list's records, that of false matches.
+            false_share: Expected share of chance that the default threshold allows, in (0, 1).
             where: Filter of documents, as for `search`.
         """
         from firth.search.documents import find_reuse

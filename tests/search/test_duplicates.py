@@ -235,40 +235,6 @@ def test_documents_that_retell_with_other_facts_are_related(make: Make) -> None:
     assert same.members[0].document == "retold"
 
 
-def test_short_documents_are_matched_as_records(make: Make) -> None:
-    """In clusters: of any size, with what differs shown and no veto; copies have one place."""
-    rng, letters = np.random.default_rng(4), np.array([*"abcdefghijklmnopqrstuvwxyz"])
-    words = ["".join(rng.choice(letters, 6)) for _ in range(300)]
-    names = [" ".join(rng.choice(words, 7, replace=False)) for _ in range(60)]
-    texts, owners = list[str](), list[int]()
-    for owner, name in enumerate(names):
-        for copy in range(1 + owner % 4):
-            kept = name.split()
-            if copy:
-                kept[copy] = kept[copy][:3] + kept[copy][4:]
-            texts.append(" ".join(kept[: 7 - (copy == 2)]) + (" 1987" if copy == 1 else " 1988"))
-            owners.append(owner)
-    texts.append(texts[3])
-    owners.append(owners[3])
-    records = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    result = duplicates(make(records), unit="document")
-    found = [
-        [owners[int(member.document)] for member in (group.representative, *group.members)]
-        for group in result
-    ]
-    assert len(found) > 40, "of 45"
-    assert all(len({*group}) == 1 for group in found)
-    assert sum(map(len, found)) > 0.9 * sum(owners.count(owner) > 1 for owner in owners)
-    assert max(map(len, found)) >= 4
-    members = [member for group in result for member in group.members]
-    assert len({member.document for member in members}) == len(members)
-    assert "number: 1988 / 1987" in {each for member in members for each in member.differ}
-    assert any("records of a list" in note for note in result.notes)
-    assert result.false_share is not None
-    by_cosine = duplicates(make(records, name="again"), unit="document", threshold=0.9)
-    assert not any("records of a list" in note for note in by_cosine.notes)
-
-
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:
     """Members go, representatives stay, and each loss has its reason."""
     run, out = make(TEXTS), tmp_path / "clean.jsonl"

@@ -33,7 +33,6 @@ from firth.search.calibration import (
 from firth.search.documents import check_threshold, find_reuse
 from firth.search.evidence import Evidence, Reader
 from firth.search.index import Index, index_encoder
-from firth.search.match import Texts, match_texts
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
@@ -48,12 +47,8 @@ SAME_STORY = 0.5
 """Least score of the alignment of similar documents: half of their words are matched, or more."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
 """Copies in so many documents, and in this share of all, are boilerplate."""
-RECORD, _LOOKED_AT = 250, 200
-"""Characters that half of the documents of a run of records have at most, and documents that are
-looked at for that."""
 _BLOCK = 8_192
 _SHOWN = 5
-_AS_RECORDS = "Documents are short: they are matched as the records of a list, firth match."
 _NO_DATE = "~"
 """Sorts after all dates."""
 
@@ -381,26 +376,10 @@ class _Finder:
         # Of documents with one text the earliest has its place.
         place = np.full(corpus.n_documents, -1)
         place[corpus.owners[order[::-1]]] = np.arange(len(order))[::-1]
-        sample = range(0, len(order), 1 + len(order) // _LOOKED_AT)
-        are_short = np.median([len(text(n)) for n in sample]) <= RECORD
-        same, share = set[tuple[str, str]](), None
-        if are_short and self._threshold is None and len(order) >= FEWEST:
-            records = [text(number) for number in range(len(order))]
-            similar, share = self._matched(records, table)
-            threshold = 1.0
-            same = {
-                (records[i], records[j]) for i, j in zip(similar.left, similar.right, strict=True)
-            }
-        else:
-            similar, threshold = self._aligned(place, table)
+        similar, threshold = self._aligned(place, table)
 
         def texts(numbers: Ints) -> list[str]:
             return [text(number) for number in numbers.tolist()]
-
-        compare = self._reader.differing if same else self._differing
-
-        def differing(a: str, b: str) -> tuple[str, ...]:
-            return () if (a, b) in same else compare(a, b)
 
         def member(number: int, text: str, kind: Kind, score: float, first: str) -> Member:
             document = corpus.document(int(order[number]))
@@ -411,14 +390,14 @@ class _Finder:
                 text=text.partition("\n")[0],
                 kind=kind,
                 score=score,
-                differ=compare(first, text) if kind is not Kind.EXACT else (),
+                differ=self._differing(first, text) if kind is Kind.RELATED else (),
                 date=document.date,
                 number=int(order[number]),
                 near=_near_copies(first, text),
             )
 
         groups, related = self._groups(
-            table.near(), similar, table.repeats(), member, texts, differing
+            table.near(), similar, table.repeats(), member, texts, self._differing
         )
         return Duplicates(
             unit="document",
@@ -426,24 +405,8 @@ class _Finder:
             items=groups,
             related=related,
             threshold=threshold,
-            false_share=share,
             notes=tuple(self._notes),
         )
-
-    def _matched(self, records: Sequence[str], table: WordTable) -> tuple[Pairs, float | None]:
-        """Return the first record of each group that `firth.match` finds in a list with each other
-        one, without copies, and the share of these that is expected to be false."""
-        ids = [*map(str, range(len(records)))]
-        precision, language = 1 - self._share, self._corpus.language
-        found = match_texts(Texts(records, ids), precision=precision, language=language)
-        first: dict[int | None, int] = {}
-        rows = [(first.setdefault(item.group, item.left), item.left) for item in found.found]
-        ends = np.array(rows, np.int64).reshape(-1, 2)
-        scores = np.array([item.score for item in found.found], np.float32)
-        pairs = Pairs(ends[:, 0], ends[:, 1], scores, 0.0).renumbered(np.arange(len(records)))
-        is_copy = table.long & (table.first < np.arange(len(table)))
-        self._notes += _AS_RECORDS, found.summary(), *found.notes
-        return pairs.where((pairs.left < pairs.right) & ~is_copy[pairs.right]), found.false_share
 
     def _aligned(self, place: Ints, table: WordTable) -> tuple[Pairs, float]:
         """Return the pairs of distinct documents that tell the same, and the least cosine of
