@@ -12,7 +12,7 @@ import pytest
 
 from firth.corpus.build import build_corpus
 from firth.encoders import static
-from firth.encoders.kinds import Cost, FoundEncoder
+from firth.encoders.kinds import FoundEncoder
 from firth.encoders.pretrained import build_pretrained
 from firth.encoders.static import write_static
 from firth.encoders.words import build_words
@@ -154,13 +154,13 @@ def test_a_registered_component_counts(built: Run, monkeypatch: pytest.MonkeyPat
         Scorer.open(built.changed({"scorer": {"weights": {"nothing": 1.0}}}))
 
 
-@pytest.mark.parametrize(("cost", "count"), [(Cost.LOW, 20), (Cost.MEDIUM, 10)])
+@pytest.mark.parametrize(("is_table", "count"), [(True, 20), (False, 10)])
 def test_a_costly_encoder_reads_fewer_contexts(
-    encoded: Run, cost: Cost, count: int, monkeypatch: pytest.MonkeyPatch
+    encoded: Run, is_table: bool, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contexts_module, "DEFAULT_CONTEXTS", 20)
     monkeypatch.setattr(contexts_module, "ENCODED_CONTEXTS", 10)
-    kind = replace(static.KIND, cost=cost)
+    kind = replace(static.KIND, is_table=is_table)
     found = FoundEncoder(str(encoded.settings.encoder.model), kind)
     monkeypatch.setattr(contexts_module, "encoder_of", lambda run, name: found)
     run = encoded.changed({"scorer": {"topics": 2 + count}})

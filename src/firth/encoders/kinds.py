@@ -1,4 +1,4 @@
-"""Kinds of encoders: who recognizes a name or a folder, who opens it, and what it costs.
+"""Kinds of encoders: who recognizes a name or a folder, and who opens it.
 
 The kinds of firth and those of other packages are registered alike, as entry points of the group
 `firth.encoders`. `open_encoder` opens an encoder of any kind by name, and any object with `encode`.
@@ -7,7 +7,6 @@ The kinds of firth and those of other packages are registered alike, as entry po
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -27,15 +26,6 @@ _MOST_OPEN = 3
 """Encoders that a process keeps open."""
 OBJECT = "object:"
 """How the name of an encoder begins that was passed as an object, which no name can open."""
-
-
-class Cost(StrEnum):
-    """What encoding a text costs. It decides how much a run encodes."""
-
-    LOW = "low"
-    """A table is looked up: all sentences of a corpus take seconds."""
-    MEDIUM = "medium"
-    """A network or a service: explanations sample fewer sentences."""
 
 
 def _never(_: object) -> bool:
@@ -60,7 +50,8 @@ class EncoderKind:
         identity: What tells two encoders of one name apart, as the version of their weights. Files
             are compared by their bytes.
         library, extra: A module that must be installed, and the extra of firth that installs it.
-        cost: What encoding a text costs.
+        is_table: Whether vectors are looked up, so that all sentences of a corpus take seconds; for
+            others, explanations sample fewer.
     """
 
     name: str
@@ -71,7 +62,7 @@ class EncoderKind:
     identity: Callable[[str], str] = str
     library: str = ""
     extra: str = ""
-    cost: Cost = Cost.MEDIUM
+    is_table: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import PretrainedEncoder
 from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened
-from firth.encoders.kinds import Cost, EncoderKind
+from firth.encoders.kinds import EncoderKind
 from firth.encoders.words import WordSpace
 from firth.run.errors import InputError
 from firth.run.files import map_arrays, write_arrays, write_json, write_text
@@ -111,7 +111,7 @@ KIND = EncoderKind(
     name="static",
     recognizes_files=lambda files: files.kind is ModelKind.STATIC,
     open=lambda encoder, _: StaticEncoder.open(encoder.place),
-    cost=Cost.LOW,
+    is_table=True,
 )
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.kinds import Cost
 from firth.encoders.pretrained import PRETRAINED, encoder_of, open_run_encoder
 from firth.encoders.words import WORDS
 from firth.run.errors import DamagedError, InputError
@@ -193,7 +192,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
             "words, so there is no context. Add documents, or change these settings"
         )
     model = pretrained_name(run.settings.encoder.model)
-    is_fast = model is None or encoder_of(run, model).kind.cost is Cost.LOW
+    is_fast = model is None or encoder_of(run, model).kind.is_table
     default = DEFAULT_CONTEXTS if is_fast else ENCODED_CONTEXTS
     # The purpose of the seed is "fit" so that figures stay comparable with earlier ones.
     rng = np.random.default_rng(derive_seed(seed, "fit", "contexts"))
