@@ -2,9 +2,9 @@
 
 import pytest
 
+from firth.scorer.contexts import names_in
 from firth.scorer.matches import marks_of
 from firth.scorer.parts import Mark
-from firth.text.names import names_in
 
 
 @pytest.mark.parametrize(

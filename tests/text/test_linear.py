@@ -6,9 +6,9 @@ from time import process_time
 
 import pytest
 
+from firth.scorer.contexts import names_in
 from firth.scorer.matches import marks_of
 from firth.text.differences import differences
-from firth.text.names import names_in
 from firth.text.words import _LONGEST, _algorithm, stems
 
 CLASSES = ("_", "a", "A", "1", ".", "'", " ", "n't")

@@ -13,8 +13,9 @@ be read, and so can sums over topics: groups by k-means, named by class-based tf
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from firth.run.settings import derive_seed, pretrained_name
 from firth.run.stage import Outcome, Stage
 from firth.scorer.parts import ContextShare, TopicShare
 from firth.text.lexicon import lexicon_of
-from firth.text.names import names_in
 from firth.text.stems import Idf, stop_words
 from firth.text.types import Floats, Ints, Singles, TextPair, unit
 from firth.text.words import SEVERAL, is_letter, normal_form, stemmer_for, stemmer_of, stems, words
@@ -276,6 +276,38 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
             tuple(min(forms[stem].items(), key=lambda it: (-it[1], it[0]))[0] for stem in best)
         )
     return named
+
+
+_WORD = re.compile(r"[^\W\d_][\w\u2019'-]*")
+_OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
+_BEFORE = 16
+"""Characters before a word that tell whether it opens a sentence."""
+_LOWER_CASE_USES = 10
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    """Return lower-case words that are names wherever they have a capital.
+
+    They have a capital inside a sentence at least twice, and at most one in ten uses has none.
+
+    Example:
+        >>> sorted(names_in(["She met Bath.", "They like Bath.", "Some Bath people took a walk."]))
+        ['bath']
+        >>> sorted(names_in(["She met Bath.", "They like Bath.", "He took a bath."]))
+        []
+    """
+    capital: Counter[str] = Counter()
+    lower: Counter[str] = Counter()
+    for text in texts:
+        lower.update(word for word in _WORD.findall(text) if word[0].islower())
+        for match in _WORD.finditer(text):
+            start = match.start()
+            opens = _OPENING.search(text, max(0, start - _BEFORE), start)
+            if match[0][0].isupper() and match[0] != "I" and not opens:
+                capital.update(words(match[0].removesuffix("'s").removesuffix("\u2019s")))
+    return frozenset(
+        word for word, n in capital.items() if n > 1 and _LOWER_CASE_USES * lower[word] <= n
+    )
 
 
 # --- What contexts say about a pair ------------------------------------------------------------

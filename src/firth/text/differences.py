@@ -34,9 +34,8 @@ _WEAK = 0.4
 _COMMON = 0.8
 """Share of the other words of meaning that texts have in common, from which a difference has its
 whole strength."""
-_CLAUSE, _NEW = 5, 3
-"""Words of meaning in a row that only one text has are an added clause; a negation among fewer
-words negates what both say."""
+_CLAUSE = 5
+"""Words of meaning in a row that only one text has, from which they are an added clause."""
 _FEW = 2
 """Words of a run in which two function words stand for one another, at most."""
 _NAMES = 3
@@ -274,26 +273,15 @@ class _Comparison:
         ]
         self.sides: list[tuple[Tokens, Tokens]] = [both for both in sides if all(both)]
 
-        self.added: set[int] = set()
-        for i, j, k, n in self.runs:
-            if max(j - i, n - k) < _NEW:
-                continue
-            run_a, run_b = a.tokens[i:j], b.tokens[k:n]
-            sizes = sum(t.means for t in run_a), sum(t.means for t in run_b)
-            if min(sizes) == 0 and max(sizes) >= _NEW:
-                self.added.update(token.start for token in (*run_a, *run_b))
-
     def items(self) -> Iterator[Difference]:
         """Yield all differences, weak ones too."""
         values = [*self._values("number"), *self._values("date")]
-        found = [*values, *self._polarity(), *self._names(), *self._kinds()]
-        yield from found
-        if not any(item.strength >= LEAST for item in found):
+        items = [*values, *self._polarity(), *self._names(), *self._kinds()]
+        yield from items
+        if not any(item.strength >= LEAST for item in items):
             yield from self._limits()
-            slot = list(self._slot())
-            yield from slot
-            if not any(item.strength >= LEAST for item in slot):
-                yield from self._order()
+            yield from self._slot()
+            yield from self._order()
         yield from self._clauses()
 
     def item(
@@ -345,32 +333,23 @@ class _Comparison:
             if token.lower != "1" or not token.text.isalpha() or after(token, read) in stems
         ]
 
-    def _days(self, read: Words, other: Words) -> list[Token]:
+    def _days(self, words: Words, other: Words) -> list[Token]:
         """Return the names of days that stand inside the words of one text alone."""
         return [
             Token(key, name, name, "date", start=at, end=at + len(name))
             for name, key in self.lexicon.calendar.items()
-            if (at := read.text.find(name)) >= 0 and name not in other.text
+            if (at := words.text.find(name)) >= 0 and name not in other.text
         ]
 
-    def _same_value(self, one: Token, two: Token) -> bool:
+    def _same_value(self, a: Token, b: Token) -> bool:
         """Return whether values say the same though they are written apart: *seven*, *7am*."""
-        if one.kind != "number" or two.kind != "number":
+        if a.kind != "number" or b.kind != "number":
             calendar = self.lexicon.calendar
-            return calendar.get(one.lower, one.lower) == calendar.get(two.lower, two.lower)
-        if one.lower == two.lower:
-            return not (one.has_unit and two.has_unit)
-        short, long = sorted((one, two), key=lambda token: len(token.lower))
-        years = sorted((one.text, two.text), key=len)
-        if [*map(len, years)] == [2, 4] and years[1].endswith(years[0]):
-            return True  # 2008-09 and 2008-2009
-        letters = long.lower.removeprefix(short.lower)
-        if not letters.isalpha() or not long.lower.startswith(short.lower):
-            return long.lower.lstrip(_LETTERS) == short.lower
-        tokens = self.a.tokens if short in self.only_a else self.b.tokens
-        after = tokens[tokens.index(short) + 1 :][: len(letters)]
-        is_form = long.text.islower() and len(letters) > 1
-        return is_form or [token.lower[0] for token in after][:1] == [letters[0]]
+            return calendar.get(a.lower, a.lower) == calendar.get(b.lower, b.lower)
+        if a.lower == b.lower:
+            return not (a.has_unit and b.has_unit)
+        short, long = sorted((a.lower, b.lower), key=len)
+        return long.removeprefix(short).isalpha() or long.lstrip(_LETTERS) == short
 
     # --- Polarity: a word is on a scale, a negation flips it, and twice is none ---
 
@@ -378,17 +357,17 @@ class _Comparison:
         """Yield opposites, and negations that flip none of them."""
         flips_a = self._flips(self.only_a, self.only_b, self.a)
         flips_b = self._flips(self.only_b, self.only_a, self.b)
-        for one, two in islice(self._opposites(), _MANY):
-            flips_a = [token for token in flips_a if token is not one]
-            flips_b = [token for token in flips_b if token is not two]
-            flip = self._near(flips_a, one) or self._near(flips_b, two)
+        for a, b in islice(self._opposites(), _MANY):
+            flips_a = [token for token in flips_a if token is not a]
+            flips_b = [token for token in flips_b if token is not b]
+            flip = self._near(flips_a, a) or self._near(flips_b, b)
             if flip is None:
-                yield self.item(DifferenceType.OPPOSITE, [one], [two])
+                yield self.item(DifferenceType.OPPOSITE, [a], [b])
             flips_a = [token for token in flips_a if token is not flip]
             flips_b = [token for token in flips_b if token is not flip]
         if len(flips_a) % 2 != len(flips_b) % 2:
             item = self.item(DifferenceType.NEGATION, flips_a, flips_b)
-            starts = {start for start, _ in (*item.spans_a, *item.spans_b)}
+            starts = {token.start for token in (*flips_a, *flips_b)}
             size = min(
                 (
                     max(j - i, n - k)
@@ -407,27 +386,29 @@ class _Comparison:
         near = [flip for flip in flips if abs(at.get(flip.start, -99) - place) <= _NEAR]
         return min(near, key=lambda flip: abs(at[flip.start] - place), default=None)
 
-    def _flips(self, tokens: Tokens, others: Tokens, read: Words) -> list[Token]:
+    def _flips(self, tokens: Tokens, other_tokens: Tokens, words: Words) -> list[Token]:
         """Return what negates in one text alone: words, and what stands inside words."""
         lexicon = self.lexicon
         flips: list[Token] = []
         if lexicon.negation_pattern is not None:
             flips = [
                 Token("", match[0], match[0].lower(), "word", start=match.start(), end=match.end())
-                for match in lexicon.negation_pattern.finditer(read.text)
+                for match in lexicon.negation_pattern.finditer(words.text)
             ]
         inside = [(flip.start, flip.end) for flip in flips]
         for token in tokens:
             negates = token.lower in lexicon.negations
             if token.kind != "word" or not (negates or token.key in lexicon.denials):
                 continue
-            if token.start in self.added or any(i <= token.start < j for i, j in inside):
+            if any(start <= token.start < end for start, end in inside):
                 continue
             after = lexicon.idioms.get(token.lower)
-            beside = read.text[token.end : token.end + _NEXT].split()[:1] if after else []
+            beside = words.text[token.end : token.end + _NEXT].split()[:1] if after else []
             if after and beside and (beside[0] in after or beside[0].isdecimal()):  # No 7
                 continue
-            if negates or not any(self._same_word(token.lower, o.lower) for o in others[:_MANY]):
+            if negates or not any(
+                self._same_word(token.lower, o.lower) for o in other_tokens[:_MANY]
+            ):
                 flips.append(token)
         return flips
 
@@ -454,10 +435,10 @@ class _Comparison:
         """Yield opposites that are parts of longer words, or of texts without spaces."""
         for a, b in self.sides:
             joined = "".join(token.lower for token in a), "".join(token.lower for token in b)
-            for word, others in self.lexicon.opposites.items():
+            for word, opposites in self.lexicon.opposites.items():
                 if not _has_part(joined[0], word):
                     continue
-                for other in sorted(others):
+                for other in sorted(opposites):
                     if _has_part(joined[1], other):
                         yield _joined(a, word), _joined(b, other)
                         return
@@ -472,29 +453,29 @@ class _Comparison:
             if a and b and {token.kind for token in (*a, *b)} != {"number"}:
                 yield self.item(DifferenceType.NAME, a, b)
 
-    def _is_named(self, token: Token, run: Tokens, others: Tokens) -> bool:
+    def _is_named(self, token: Token, run: Tokens, other_tokens: Tokens) -> bool:
         """Return whether the other text has a form, an abbreviation or a spelling of a name."""
         name = token.lower
-        if any(self._same_name(name, other.lower) for other in others[:_MANY]):
+        if any(self._same_name(name, other.lower) for other in other_tokens[:_MANY]):
             return True
         initials = "".join(other.lower[:1] for other in run)
-        return len(name) > 1 and sum(map(str.isupper, token.text)) > 1 and name in initials
+        return len(name) > 1 and name in initials
 
-    def _same_name(self, one: str, two: str) -> bool:
-        short, long = sorted((one, two), key=len)
+    def _same_name(self, a: str, b: str) -> bool:
+        short, long = sorted((a, b), key=len)
         return (
-            self._same_meaning(one, two)
+            self._same_meaning(a, b)
             or (len(short) != 2 and long.startswith(short[:_BEGINNING]))
-            or (len(short) > 5 and _ratio(one, two) >= _SPELLED_ALIKE)
-            or _without_accents(one) == _without_accents(two)
+            or (len(short) > 5 and _ratio(a, b) >= _SPELLED_ALIKE)
+            or _without_accents(a) == _without_accents(b)
             or _is_abbreviation(short, long)
         )
 
-    def _same_meaning(self, one: str, two: str) -> bool:
+    def _same_meaning(self, a: str, b: str) -> bool:
         same, units = self.lexicon.same, self.lexicon.units
-        if same.get(one, frozenset()) & same.get(two, frozenset()):
+        if same.get(a, frozenset()) & same.get(b, frozenset()):
             return True
-        return one in units and units[one] == units.get(two)
+        return a in units and units[a] == units.get(b)
 
     def _kinds(self) -> Iterator[Difference]:
         """Yield two things of one kind in the same place, and pairs that the caller names."""
@@ -519,15 +500,15 @@ class _Comparison:
             [
                 t
                 for t in side[:_MANY]
-                if t.lower in self.lexicon.limits and not self._is_denied(t, read)
+                if t.lower in self.lexicon.limits and not self._is_denied(t, words)
             ]
-            for side, read in ((self.only_a, self.a), (self.only_b, self.b))
+            for side, words in ((self.only_a, self.a), (self.only_b, self.b))
         )
         if bool(a) != bool(b):
             yield self.item(DifferenceType.LIMIT, a, b)
 
-    def _is_denied(self, token: Token, read: Words) -> bool:
-        before = read.tokens[max(0, read.tokens.index(token) - 1)]
+    def _is_denied(self, token: Token, words: Words) -> bool:
+        before = words.tokens[max(0, words.tokens.index(token) - 1)]
         return before.lower in self.lexicon.negations
 
     # --- One slot ---
@@ -552,40 +533,38 @@ class _Comparison:
         is_bare = sizes == (len(self.a.tokens), len(self.b.tokens)) or self._are_bound(before)
         is_sentence = any(t.text.rstrip().endswith(_SENTENCE_ENDS) for t in (self.a, self.b))
         is_phrase = is_bare and not is_sentence and max(sizes) <= _PHRASE
-        least = 1.0 if is_phrase and not self.lexicon.is_joined else max(2, _FRAME * max(sizes))
-        one, two = a.lower, b.lower
-        if min(sizes) - 1 < least or one in two or two in one or self._same_word(one, two):
-            return
-        if (a.is_name or b.is_name) and self._same_name(one, two):
+        least = 1.0 if is_phrase else max(2, _FRAME * max(sizes))
+        if min(sizes) - 1 < least or self._same_word(a.lower, b.lower):
             return
         strength = _STRENGTHS["replaced word"] if self._decides(before, after) else _WEAK
         if self.encoder is not None:
-            cosine = _cosine(*self.encoder.encode([a.text, b.text]))
+            from firth.text.types import CosineScorer
+
+            (cosine,) = CosineScorer("", self.encoder.encode).similarities([(a.text, b.text)])
             if cosine >= _SAME:
                 return
             strength = _STRENGTHS["opposite"] if cosine < _OTHER else strength
         yield self.item(DifferenceType.REPLACED, [a], [b], strength)
 
-    def _same_word(self, one: str, two: str) -> bool:
+    def _same_word(self, a: str, b: str) -> bool:
         """Return whether two different words are forms or spellings of one, or mean the same."""
-        short, long = sorted((one, two), key=len)
-        if self._same_meaning(one, two):
+        short, long = sorted((a, b), key=len)
+        if self._same_meaning(a, b):
             return True
         if len(short) < 3:
             return False
         if long.startswith(short[: max(3, len(short) - 2)]) and len(long) - len(short) <= 4:
             return True
-        return _spelled_alike(one, two)
+        return _ratio(a, b) >= _SPELLED_ALIKE
 
     def _beside(self, a: Token, b: Token) -> tuple[list[Token | None], list[Token | None]]:
-        """Return the tokens before two words, without those before a bracket, and after."""
+        """Return the tokens before two words, and after."""
         before: list[Token | None] = []
         after: list[Token | None] = []
-        for read, filling in ((self.a, a), (self.b, b)):
-            at = read.tokens.index(filling)
-            opens = read.text[filling.start - 1 : filling.start] in ("(", "[")
-            before.append(read.tokens[at - 1] if at and not opens else None)
-            after.append(read.tokens[at + 1] if at + 1 < len(read.tokens) else None)
+        for words, filling in ((self.a, a), (self.b, b)):
+            at = words.tokens.index(filling)
+            before.append(words.tokens[at - 1] if at else None)
+            after.append(words.tokens[at + 1] if at + 1 < len(words.tokens) else None)
         return before, after
 
     def _are_bound(self, before: Sequence[Token | None]) -> bool:
@@ -595,7 +574,7 @@ class _Comparison:
         """Return whether a slot says which of several things is meant, as *storm water* does.
 
         It stands before the word that it describes, after a determiner or preposition; or it ends
-        the text after a preposition or a bracket. Verbs and nouns elsewhere are often synonyms.
+        the text after a preposition. Verbs and nouns elsewhere are often synonyms.
         """
         lexicon = self.lexicon
         if not lexicon.determiners:
@@ -657,9 +636,9 @@ def _negates(token: Token, other: Token, lexicon: Lexicon) -> bool:
     if len(short) > _SHORT and long.endswith(short):
         return long.removesuffix(short) in lexicon.prefixes
     return any(
-        one.endswith(without) and two in (root := one.removesuffix(without), root + full)
+        a.endswith(without) and b in (root := a.removesuffix(without), root + full)
         for without, full in lexicon.suffixes
-        for one, two in ((short, long), (long, short))
+        for a, b in ((short, long), (long, short))
     )
 
 
@@ -675,22 +654,8 @@ def _without_accents(word: str) -> str:
     return word if word.isascii() else normalize("NFD", word).encode("ascii", "ignore").decode()
 
 
-def _spelled_alike(one: str, two: str) -> bool:
-    return min(len(one), len(two)) > 2 and _ratio(one, two) >= _SPELLED_ALIKE
-
-
-def _ratio(one: str, two: str) -> float:
+def _ratio(a: str, b: str) -> float:
     """Return the share of letters that two words have in the same order; 0 for long ones."""
-    if one == two:
-        return 1.0
-    if max(len(one), len(two)) > _LONG_WORD:
+    if max(len(a), len(b)) > _LONG_WORD:
         return 0.0
-    return SequenceMatcher(None, one, two, autojunk=False).ratio()
-
-
-def _cosine(one: Sequence[float], two: Sequence[float]) -> float:
-    """Return the cosine of two vectors; 0 where one is zero."""
-    dot, square_one, square_two = 0.0, 0.0, 0.0
-    for x, y in zip(map(float, one), map(float, two), strict=True):
-        dot, square_one, square_two = dot + x * y, square_one + x * x, square_two + y * y
-    return dot / (square_one * square_two) ** 0.5 if square_one and square_two else 0.0
+    return SequenceMatcher(None, a, b, autojunk=False).ratio()

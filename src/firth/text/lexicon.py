@@ -113,7 +113,10 @@ def lexicon_of(language: str) -> Lexicon:
     stored, symbols = _stored(language), _stored(UNKNOWN)
     stemmer = stemmer_of(language)
     ordinals = _values(stored, "ordinals")
-    units = {name: [*symbols["units"].get(name, ()), *forms] for name, forms in _units(stored)}
+    own_units = {
+        _plain(form): name for name, forms in stored.get("units", {}).items() for form in forms
+    }
+    signs = {form: name for name, forms in symbols["units"].items() for form in forms}
     pattern = stored.get("negation_pattern")
     forms = stored.get("irregular", {}).items()
     irregular = {form: verb for verb, listed in forms for form in listed.split()}
@@ -145,11 +148,7 @@ def lexicon_of(language: str) -> Lexicon:
         irregular=irregular,
         numerals=_values(stored, "numerals"),
         scales=_values(stored, "scales"),
-        units={
-            form if form in symbols["units"].get(name, ()) else _plain(form): name
-            for name, forms in {**symbols["units"], **units}.items()
-            for form in forms
-        },
+        units=signs | own_units,
         measures={name: (of, factor) for name, (of, factor) in symbols["measures"].items()},
         negations=listed("negations"),
         negation_pattern=re.compile(pattern, re.IGNORECASE) if pattern else None,
@@ -165,7 +164,7 @@ def lexicon_of(language: str) -> Lexicon:
             for number, names in enumerate(stored.get(kind, ()), start=1)
             for name in names
         },
-        opposites={key: frozenset(others) for key, others in opposites.items()},
+        opposites={key: frozenset(antonyms) for key, antonyms in opposites.items()},
         kinds=_groups(map(keys, stored.get("kinds", ()))),
         same=_groups([*map(_plain, line.split())] for line in stored.get("same", ())),
         is_joined=stored.get("is_joined", False),
@@ -201,12 +200,9 @@ def guessed_language(text: str) -> str:
         return "ja" if _KANA.search(text) else script.lastgroup
     votes: dict[str, float] = {"en": 0.0}
     having = _listed_words()
-    for word in {*words(text)}:
-        for language in having.get(word, ()):
-            votes[language] = votes.get(language, 0.0) + 1 / len(having[word])
-    for letter in {*text}:
-        for language in having.get(letter, ()) if not letter.isascii() else ():
-            votes[language] = votes.get(language, 0.0) + 1 / len(having[letter])
+    for sign in {*words(text), *(letter for letter in text if not letter.isascii())}:
+        for language in having.get(sign, ()):
+            votes[language] = votes.get(language, 0.0) + 1 / len(having[sign])
     best = max(votes, key=lambda code: (round(votes[code], 6), -_OFTEN.index(code)))
     if script is not None and script.lastgroup is not None and votes[best] == 0:
         return script.lastgroup
@@ -231,7 +227,7 @@ def _listed_words() -> dict[str, tuple[str, ...]]:
         ]
         for word in filter(str.isalpha, " ".join(lines).lower().split()):
             having.setdefault(word, set()).add(language)
-    return {word: tuple(sorted(known)) for word, known in having.items()}
+    return {word: tuple(sorted(codes)) for word, codes in having.items()}
 
 
 @cache
@@ -240,11 +236,6 @@ def _stored(language: str) -> Any:
     if not language.isalpha() or not file.is_file():
         return {}
     return json.loads(file.read_text(encoding="utf-8"))
-
-
-def _units(stored: Mapping[str, Any]) -> Iterable[tuple[str, list[str]]]:
-    units: dict[str, list[str]] = stored.get("units", {})
-    return units.items()
 
 
 def _values(stored: Mapping[str, Any], name: str) -> dict[str, Any]:

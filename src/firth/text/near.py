@@ -70,14 +70,16 @@ class Pairs:
         order = np.lexsort((right, left))
         return replace(self, left=left[order], right=right[order], scores=self.scores[order])
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> "Pairs":
-        """Return some of the pairs; `kept` is (n,)."""
-        return replace(self, left=self.left[kept], right=self.right[kept], scores=self.scores[kept])
+    def where(self, selected: npt.NDArray[np.bool_]) -> "Pairs":
+        """Return some of the pairs; `selected` is (n,)."""
+        return replace(
+            self, left=self.left[selected], right=self.right[selected], scores=self.scores[selected]
+        )
 
 
-def are_near(left: Sequence[str], right: Sequence[str]) -> bool:
+def are_near(a: Sequence[str], b: Sequence[str]) -> bool:
     """Return whether two texts, as words of their normal form, are near copies."""
-    bigrams = set(pairwise(left)), set(pairwise(right))
+    bigrams = set(pairwise(a)), set(pairwise(b))
     return len(bigrams[0] & bigrams[1]) >= NEAR * len(bigrams[0] | bigrams[1]) - _SLACK > 0
 
 
@@ -205,7 +207,8 @@ def _prefixes(bigrams: "csr_matrix", lengths: Ints) -> "csr_matrix":
     rows = np.repeat(np.arange(bigrams.shape[0]), np.diff(bigrams.indptr))
     rank = np.arange(len(bigrams.indices)) - bigrams.indptr[rows]
     frequency = np.bincount(bigrams.indices, minlength=bigrams.shape[1])
-    kept = (rank < lengths[rows]) & (frequency[bigrams.indices] > 1)
+    is_counted = (rank < lengths[rows]) & (frequency[bigrams.indices] > 1)
     return csr_matrix(
-        (bigrams.data[kept], (rows[kept], bigrams.indices[kept])), shape=bigrams.shape
+        (bigrams.data[is_counted], (rows[is_counted], bigrams.indices[is_counted])),
+        shape=bigrams.shape,
     )

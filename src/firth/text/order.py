@@ -123,7 +123,7 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     if len(places) < 2 or common < _COMMON:
         return 0.0, []
     turned: Pairs = []
-    if any(one > two for (_, one), (_, two) in pairwise(places)):
+    if any(j1 > j2 for (_, j1), (_, j2) in pairwise(places)):
         ranks_a, ranks_b = _ranks(a, lexicon), _ranks(b, lexicon)
         ranked = sorted((ranks_a[i], ranks_b[j], i, j) for i, j in places)
         ascending = _ascending([rank for _, rank, _, _ in ranked])
@@ -144,7 +144,7 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     exchanged, is_exchange = _exchanged(a, b, places, ranks_a, lexicon)
     if lexicon.endings:  # what an ending says, such as *from* and *to*, is bound to its word
         turned_words = ((a.tokens[a.content[i]], b.tokens[b.content[j]]) for i, j in turned)
-        bound = sum(one.lower != two.lower for one, two in turned_words)
+        bound = sum(x.lower != y.lower for x, y in turned_words)
         exchanged, is_exchange = exchanged + bound, is_exchange or bound > 0
     score = len(turned) / len(places) + _EXCHANGED * min(_MOST, exchanged)
     is_pair = len(a.tokens) == len(b.tokens) == len(turned) + 1

@@ -7,7 +7,7 @@ of a quotation together; nupunkt knows neither full stops of other scripts nor "
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 from firth.text.words import has_word, language_among
@@ -114,18 +114,9 @@ def _split_line(line: str, language: str) -> Iterator[str]:
         for piece in _quotes_moved(sentencex.segment(language, line)):
             yield from _FULL_STOPS.split(piece)
         return
-    if len(line) <= MAX_RUN or max(map(len, line.split()), default=0) <= MAX_RUN:
-        yield from _punkt().tokenize(line)
-        return
-    run: list[str] = []
-    for token in line.split():
-        if len(token) <= MAX_RUN:
-            run.append(token)
-            continue
-        yield from _split_line(" ".join(run), language)
-        yield token
-        run = []
-    yield from _split_line(" ".join(run), language)
+    for is_run, group in groupby(line.split(), lambda token: len(token) > MAX_RUN):
+        tokens = list(group)
+        yield from tokens if is_run else _punkt().tokenize(" ".join(tokens))
 
 
 def _quotes_moved(pieces: Iterable[str]) -> Iterator[str]:
@@ -141,20 +132,20 @@ def _quotes_moved(pieces: Iterable[str]) -> Iterator[str]:
 
 def _repaired(pieces: Iterable[str]) -> Iterator[str]:
     """Yield pieces with borders after citations (`so.[3] Others`), and none in `i.i.d. and`."""
-    held: list[str] = []
+    sentence: list[str] = []
     for piece in (part for raw in pieces for part in _cut_after_citations(" ".join(raw.split()))):
-        if held and (mark := _CITATION.match(piece)):
-            held.append(mark[1])
+        if sentence and (mark := _CITATION.match(piece)):
+            sentence.append(mark[1])
             piece = piece[mark.end() :]
         if not piece:
             continue
-        joins = piece[0].islower() and held and _DOTTED.search(held[-1][-20:])
-        if held and not joins and not _NUMBERED.fullmatch(held[-1]):
-            yield " ".join(held)
-            held = []
-        held.append(piece)
-    if held:
-        yield " ".join(held)
+        joins = piece[0].islower() and sentence and _DOTTED.search(sentence[-1][-20:])
+        if sentence and not joins and not _NUMBERED.fullmatch(sentence[-1]):
+            yield " ".join(sentence)
+            sentence = []
+        sentence.append(piece)
+    if sentence:
+        yield " ".join(sentence)
 
 
 def _cut_after_citations(piece: str) -> Iterator[str]:

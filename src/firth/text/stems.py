@@ -120,26 +120,28 @@ def _table(
     shortest, longest = lengths_of_grams
     lengths = np.array([len(text) for text in framed], np.int64)
     fewer = np.array([_FEWER if _SYLLABIC.search(text) else 0 for text in framed], np.int64)
-    whole = np.array([not numbers and any(map(str.isdigit, text)) for text in framed], bool)
-    whole |= lengths < shortest - fewer  # one n-gram
+    is_single = np.array([not numbers and any(map(str.isdigit, text)) for text in framed], bool)
+    is_single |= lengths < shortest - fewer  # one n-gram
     text = "".join(framed)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     holders, of_letters = np.repeat(np.arange(len(framed)), lengths), np.repeat(fewer, lengths)
-    left = np.repeat(np.where(whole, 0, np.cumsum(lengths)), lengths) - np.arange(len(codes))
+    remaining = np.repeat(np.where(is_single, 0, np.cumsum(lengths)), lengths) - np.arange(
+        len(codes)
+    )
     packed = [codes]  # one, two and three characters from each on
     for n in (1, 2):
         following = np.concatenate((codes[n:], np.zeros(min(n, len(codes)), np.uint64)))
         packed.append(packed[-1] << np.uint64(21) | following)
-    rows = [np.flatnonzero(whole)]
+    rows = [np.flatnonzero(is_single)]
     keys = [np.array([_key(framed[row]) for row in rows[0].tolist()], np.uint64)]
     for n in range(max(1, shortest - int(fewer.max(initial=0))), longest + 1):
         size = n + of_letters
-        at = np.flatnonzero((left >= n) & (size >= shortest) & (size <= longest))
+        at = np.flatnonzero((remaining >= n) & (size >= shortest) & (size <= longest))
         if n == 1:
             at = at[~np.isin(codes[at], _ENDS)]
         rows.append(holders[at])
-        held = min(n, 3)
-        first, last = packed[held - 1][at], packed[held - 1][at + n - held]  # all characters
+        width = min(n, 3)
+        first, last = packed[width - 1][at], packed[width - 1][at + n - width]  # all characters
         mixed = last * np.uint64(_ODD[1]) + np.uint64(n * _ODD[2] % 2**64)
         keys.append(first * np.uint64(_ODD[0]) ^ mixed)
     distinct, columns = np.unique(np.concatenate(keys), return_inverse=True)
@@ -149,17 +151,17 @@ def _table(
     return table, distinct
 
 
-def _key(whole: str) -> int:
-    return int.from_bytes(blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+def _key(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
-def spelling_cosines(one: Sequence[str], two: Sequence[str]) -> Floats:
-    """Return the cosines of two lists of stems by their n-grams, (len(one), len(two)), in [0, 1].
+def spelling_cosines(a: Sequence[str], b: Sequence[str]) -> Floats:
+    """Return the cosines of two lists of stems by their n-grams, (len(a), len(b)), in [0, 1].
 
     All n-grams count equally.
     """
-    table, _ = _table([f"<{stem}>" for stem in (*one, *two)])
-    sizes, n = np.diff(table.indptr), len(one)
+    table, _ = _table([f"<{stem}>" for stem in (*a, *b)])
+    sizes, n = np.diff(table.indptr), len(a)
     cosines: Floats = (table[:n] @ table[n:].T).toarray() / np.sqrt(np.outer(sizes[:n], sizes[n:]))
     return cosines
 
@@ -188,7 +190,7 @@ class Idf:
     def common_grams(self) -> CommonGrams:
         """The n-grams that a large part of the sentences has, and their weights."""
         frequent = nsmallest(
-            _MOST_STEMS, self.frequencies.items(), key=lambda one: (-one[1], one[0])
+            _MOST_STEMS, self.frequencies.items(), key=lambda item: (-item[1], item[0])
         )
         counts = np.array([count for _, count in frequent], float)
         return common_grams([stem for stem, _ in frequent], counts, self.sentences)

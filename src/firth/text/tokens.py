@@ -155,7 +155,7 @@ def _word(written: str, language: str) -> _Word:
 _remembered = lru_cache(_REMEMBERED)(_word)
 
 
-class _Matches:
+class _Scan:
     """The matches of a text's tokens, their words, and the language's lists."""
 
     def __init__(self, text: str, language: str) -> None:
@@ -185,23 +185,23 @@ class _Matches:
 
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, in time that is linear in its length."""
-    read = _Matches(text, language)
-    both = zip(read.matches, read.words, strict=True)
+    scan = _Scan(text, language)
+    both = zip(scan.matches, scan.words, strict=True)
     plain = [Token._make(word.token + match.span()) for match, word in both]
     has_names: bool | None = None if language not in NOUNS_WITH_CAPITALS else False
     tokens: list[Token] = []
     at = 0
-    for place in [n for n, word in enumerate(read.words) if not word.is_plain]:
+    for place in [n for n, word in enumerate(scan.words) if not word.is_plain]:
         if place < at:
             continue
-        token, word = plain[place], read.words[place]
-        if read.matches[place].lastgroup in _VALUES:
-            values, count = _value(read, place)
-        elif word.is_value and (value := _value_in_words(read, place)):
+        token, word = plain[place], scan.words[place]
+        if scan.matches[place].lastgroup in _VALUES:
+            values, count = _value(scan, place)
+        elif word.is_value and (value := _value_in_words(scan, place)):
             values, count = [value[0]], value[1]
         else:
             if word.has_capital and not token.is_name and _is_inside(text, token.start):
-                has_names = not _is_title(read.words) if has_names is None else has_names
+                has_names = not _is_title(scan.words) if has_names is None else has_names
                 plain[place] = Token._make((*token[:7], has_names, *token[8:]))
             continue
         tokens += plain[at:place]
@@ -210,26 +210,26 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     return (*tokens, *plain[at:])
 
 
-def _value_in_words(read: _Matches, at: int) -> tuple[Token, int] | None:
+def _value_in_words(scan: _Scan, at: int) -> tuple[Token, int] | None:
     """Return a numeral, an ordinal, a day, a month or a Roman numeral, and its number of words."""
-    lexicon, lower = read.lexicon, read.lower(at)
+    lexicon, lower = scan.lexicon, scan.lower(at)
     if lower in lexicon.numerals:
-        value, count = _numeral(read, at)
-        return _measured(read, at, count, value)
+        value, count = _numeral(scan, at)
+        return _measured(scan, at, count, value)
     if lower in lexicon.ordinals:
         number = str(lexicon.ordinals[lower])
-    elif lower in lexicon.calendar and lexicon.is_date(lower, _beside_number(read.matches, at)):
-        return read.token(at, 1, lexicon.calendar[lower], "date", lower), 1
-    elif read.matches[at][0] in _ROMAN and _is_numbered(read, at):
-        number = _ROMAN[read.matches[at][0]]
+    elif lower in lexicon.calendar and lexicon.is_date(lower, _beside_number(scan.matches, at)):
+        return scan.token(at, 1, lexicon.calendar[lower], "date", lower), 1
+    elif scan.matches[at][0] in _ROMAN and _is_numbered(scan, at):
+        number = _ROMAN[scan.matches[at][0]]
     else:
         return None
-    return read.token(at, 1, number, "number", number), 1
+    return scan.token(at, 1, number, "number", number), 1
 
 
-def _value(read: _Matches, at: int) -> tuple[list[Token], int]:
+def _value(scan: _Scan, at: int) -> tuple[list[Token], int]:
     """Return the tokens of a value with digits, and how many matches they take."""
-    match, lexicon = read.matches[at], read.lexicon
+    match, lexicon = scan.matches[at], scan.lexicon
     start, written = match.start("value"), match["value"].rstrip(".,:/-\u2013")
     if span := _RANGE.match(written):  # 1903-1967 is two numbers, as 1903 to 1967 is
         return [
@@ -249,46 +249,46 @@ def _value(read: _Matches, at: int) -> tuple[list[Token], int]:
     ):
         amount, suffix = amount * _SUFFIXES[suffix], ""
     if number is None or amount is None or (suffix and suffix not in lexicon.units):
-        return [_identifier(read, at, written)], 1
-    if not suffix and read.follows(at + 1) in lexicon.scales:
-        amount *= lexicon.scales[read.lower(at + 1)]
+        return [_identifier(scan, at, written)], 1
+    if not suffix and scan.follows(at + 1) in lexicon.scales:
+        amount *= lexicon.scales[scan.lower(at + 1)]
         count = 2
-    token, count = _measured(read, at, count, amount, suffix)
+    token, count = _measured(scan, at, count, amount, suffix)
     return [token], count
 
 
-def _identifier(read: _Matches, at: int, written: str) -> Token:
+def _identifier(scan: _Scan, at: int, written: str) -> Token:
     """Return a value that is no amount: a time of day, a date, a version or an identifier."""
     key = written.lower().replace("\u2013", "-")
     clock = _CLOCK.match(key)
     if clock and clock[2] and not key.isdecimal():
-        return _time(read, at, 1, int(clock[1]), clock[2])
+        return _time(scan, at, 1, int(clock[1]), clock[2])
     if key[0] == "v" and key[1:2].isdigit() and "." in key:
         key = key[1:]
-    return read.token(at, 1, key, "number", key)._replace(is_name=any(map(str.isalpha, key)))
+    return scan.token(at, 1, key, "number", key)._replace(is_name=any(map(str.isalpha, key)))
 
 
-def _time(read: _Matches, at: int, count: int, hour: int, minutes: str = "00") -> Token:
+def _time(scan: _Scan, at: int, count: int, hour: int, minutes: str = "00") -> Token:
     """Return a time of day, with *am* or *pm* if it follows."""
-    half = read.follows(at + count)
+    half = scan.follows(at + count)
     if half in ("am", "pm"):
         hour, count = hour % 12 + (12 if half == "pm" else 0), count + 1
-    token = read.token(at, count, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
+    token = scan.token(at, count, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
     return token._replace(has_unit=True)
 
 
 def _measured(
-    read: _Matches, at: int, count: int, amount: float, suffix: str = ""
+    scan: _Scan, at: int, count: int, amount: float, suffix: str = ""
 ) -> tuple[Token, int]:
     """Return a number with its unit in base units, and how many matches it takes."""
-    lexicon, match = read.lexicon, read.matches[at]
-    following = suffix or read.follows(at + count)
+    lexicon, match = scan.lexicon, scan.matches[at]
+    following = suffix or scan.follows(at + count)
     sign = (match["sign"] or match["money"] or "").strip()
     unit = ""
     if following in ("am", "pm") and amount < 13:
         hour = int(amount) % 12 + (12 if following == "pm" else 0)
         key = f"{hour}:{amount % 1 * 100:02.0f} time"
-        token = read.token(at, count + (not suffix), key, "number", f"{amount:.10g}")
+        token = scan.token(at, count + (not suffix), key, "number", f"{amount:.10g}")
         return token._replace(has_unit=True), count + (not suffix)
     if sign and sign != "\u00b0":
         unit = _MONEY.get(sign, sign)
@@ -300,13 +300,13 @@ def _measured(
         unit, count = _MONEY[following], count + 1
     elif following in lexicon.units:
         unit, count = lexicon.units[following], count + (not suffix)
-        end = read.matches[at + count - 1].end()
-        if read.text[end : end + 1] == "/" and read.lower(at + count) in lexicon.units:
-            unit, count = f"{unit}/{lexicon.units[read.lower(at + count)]}", count + 1
+        end = scan.matches[at + count - 1].end()
+        if scan.text[end : end + 1] == "/" and scan.lower(at + count) in lexicon.units:
+            unit, count = f"{unit}/{lexicon.units[scan.lower(at + count)]}", count + 1
     lower = f"{amount:.10g}"
     base, factor = lexicon.measures.get(unit, (unit, 1.0))
     key = f"{amount * factor:.10g} {base}".rstrip()
-    return read.token(at, count, key, "number", lower)._replace(has_unit=bool(unit)), count
+    return scan.token(at, count, key, "number", lower)._replace(has_unit=bool(unit)), count
 
 
 def _amount(written: str, language: str) -> float | None:
@@ -325,11 +325,11 @@ def _amount(written: str, language: str) -> float | None:
     return float(written.replace(decimal, "."))
 
 
-def _numeral(read: _Matches, at: int) -> tuple[float, int]:
+def _numeral(scan: _Scan, at: int) -> tuple[float, int]:
     """Return the value of a numeral in words that begins at a place, and its number of words."""
-    lexicon, total, hundreds, digits, count = read.lexicon, 0.0, 0.0, 0.0, 0
+    lexicon, total, hundreds, digits, count = scan.lexicon, 0.0, 0.0, 0.0, 0
     tens = 10 if lexicon.is_joined else 20  # *ten nine* is two numbers, and its characters one
-    for lower in (word.lower for word in read.words[at : at + _LONGEST_NUMERAL]):
+    for lower in (word.lower for word in scan.words[at : at + _LONGEST_NUMERAL]):
         value, scale = lexicon.numerals.get(lower, 0), lexicon.scales.get(lower, 0)
         if scale and count and scale < 1000:
             hundreds, digits = hundreds + (digits or 1) * scale, 0.0
@@ -354,15 +354,15 @@ def _beside_number(matches: Sequence[re.Match[str]], at: int) -> bool:
     return any(match["value"] for match in around)
 
 
-def _is_numbered(read: _Matches, at: int) -> bool:
+def _is_numbered(scan: _Scan, at: int) -> bool:
     """Return whether a Roman numeral follows a word with a capital, as in *World War II*."""
-    if at == 0 or not read.matches[at - 1]["word"]:
+    if at == 0 or not scan.matches[at - 1]["word"]:
         return False
-    start = read.matches[at - 1].start()
-    means = read.lower(at - 1) not in read.lexicon.stop
-    has_capital = read.matches[at - 1][0][0].isupper() and means
-    long = len(read.matches[at][0]) > 1
-    return read.follows(at) != "" and has_capital and (long or _is_inside(read.text, start))
+    start = scan.matches[at - 1].start()
+    means = scan.lower(at - 1) not in scan.lexicon.stop
+    has_capital = scan.matches[at - 1][0][0].isupper() and means
+    long = len(scan.matches[at][0]) > 1
+    return scan.follows(at) != "" and has_capital and (long or _is_inside(scan.text, start))
 
 
 def _is_inside(text: str, start: int) -> bool:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.int8]
 TextPair = tuple[str, str]
 """Two texts to compare."""
 Encode = Callable[[Sequence[str]], npt.NDArray[np.floating]]
@@ -57,18 +56,18 @@ class CosineScorer:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the cosines of n pairs, (n,)."""
-        texts, left, right = numbered(pairs)
+        texts, first, second = numbered(pairs)
         if not texts:
             return np.empty(0)
         vectors = unit(np.asarray(self._encode(texts), dtype=np.float64))
-        cosines: Floats = np.einsum("nd,nd->n", vectors[left], vectors[right])
+        cosines: Floats = np.einsum("nd,nd->n", vectors[first], vectors[second])
         return np.clip(cosines, -1.0, 1.0)
 
 
 def numbered(pairs: Sequence[TextPair]) -> tuple[list[str], list[int], list[int]]:
     """Return the distinct texts in order, and the number of each pair's first and second text."""
     index = {text: i for i, text in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
-    return list(index), [index[left] for left, _ in pairs], [index[right] for _, right in pairs]
+    return list(index), [index[a] for a, _ in pairs], [index[b] for _, b in pairs]
 
 
 # --- Arrays ------------------------------------------------------------------------------------
@@ -115,10 +114,3 @@ def places(groups: Ints) -> Ints:
 def split_runs(values: Floats, lengths: Ints) -> list[Floats]:
     """Cut an array into consecutive runs of the given lengths."""
     return [values[start:end] for start, end in pairwise([0, *np.cumsum(lengths).tolist()])]
-
-
-def to_int8(vectors: npt.NDArray[np.floating]) -> Bytes:
-    """Scale each row to a largest absolute value of 127 and round; cosines stay within 1 %."""
-    largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True, initial=0.0), 1e-12)
-    scaled: Bytes = np.rint(127 * vectors / largest).astype(np.int8)
-    return scaled

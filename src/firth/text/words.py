@@ -133,10 +133,10 @@ def spans(text: str) -> list[tuple[int, int]]:
     """
     word, character = _patterns()
     # An underscore joins words for `\w`, and separates them here.
-    found = [match.span() for match in word.finditer(text.replace("_", " "))]
+    matches = [match.span() for match in word.finditer(text.replace("_", " "))]
     if text.isascii() or not character.search(text):
-        return found
-    return [part for start, end in found for part in _unspaced(text, start, end)]
+        return matches
+    return [part for start, end in matches for part in _unspaced(text, start, end)]
 
 
 def _unspaced(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -164,12 +164,12 @@ def joined(parts: Iterable[str]) -> list[str]:
     runs: list[str] = []
     end = ""
     for part in parts:
-        found = characters(part)
-        if found and found[0] == end:
+        letters = characters(part)
+        if letters and letters[0] == end:
             runs[-1] += part[len(end) :]
         else:
             runs.append(part)
-        end = found[-1] if found else ""
+        end = letters[-1] if letters else ""
     return runs
 
 
@@ -198,8 +198,8 @@ def has_word(text: str) -> bool:
 
 def normal_form(text: str) -> str:
     """Return NFKC, lower-case words joined by blanks; equal normal forms make texts the same."""
-    whole = unicodedata.normalize("NFKC", text).replace("_", " ").replace("\u0130", "i")
-    return " ".join(_patterns()[0].findall(whole.lower().translate(_FOLDED)))
+    normal = unicodedata.normalize("NFKC", text).replace("_", " ").replace("\u0130", "i")
+    return " ".join(_patterns()[0].findall(normal.lower().translate(_FOLDED)))
 
 
 def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
@@ -253,7 +253,7 @@ def with_anusvara(word: str) -> str:
 
 @lru_cache(_KNOWN_STEMS)
 def _anusvara_form(word: str) -> str:
-    return _nasal().sub(_anusvara, word)
+    return _nasal().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | 2), word)
 
 
 @lru_cache(1)
@@ -261,11 +261,6 @@ def _nasal() -> re.Pattern[str]:
     """Return a pattern of these nasals with their viramas, in each of the scripts."""
     moved = ({letter: letter + block for letter in range(0x900, 0x980)} for block in _INDIC)
     return re.compile("|".join(map(_NASAL.translate, moved)))
-
-
-def _anusvara(nasal: re.Match[str]) -> str:
-    """Return the anusvara of a nasal's script."""
-    return chr(ord(nasal[0][0]) & ~0x7F | 2)
 
 
 def _arabic_stem(word: str) -> str:
@@ -310,10 +305,10 @@ def best_known(
 
     A query, or a word, says too little about its language. `frequency` gives the texts of a stem.
     """
-    found = [stems(words, stemmer) for stemmer in stemmers]
-    if len(found) == 1:
-        return found[0]
-    return max(found, key=lambda those: sum(math.log1p(frequency(stem)) for stem in those))
+    candidates = [stems(words, stemmer) for stemmer in stemmers]
+    if len(candidates) == 1:
+        return candidates[0]
+    return max(candidates, key=lambda those: sum(math.log1p(frequency(stem)) for stem in those))
 
 
 def language_of(stemmer: str) -> str:
@@ -353,12 +348,12 @@ def languages_of_texts(texts: Iterable[str]) -> str:
     """
     beginnings = [text[:_BEGINNING] for text in texts]
     first = language_of_texts(beginnings)
-    asked = [text for text in beginnings if len(text) >= _LONG_ENOUGH]
-    recognized = map(_recognizer().classify, asked)
+    long = [text for text in beginnings if len(text) >= _LONG_ENOUGH]
+    recognized = map(_recognizer().classify, long)
     votes = Counter(code for code, likely in recognized if likely >= _SURE and code != _NO_LANGUAGE)
-    least = max(_FEWEST, len(asked) / _ONE_IN)
-    found = {first, *(code for code, n in votes.items() if n >= least)}
-    return SEVERAL.join(sorted(found, key=lambda code: (-votes[code], code)))
+    least = max(_FEWEST, len(long) / _ONE_IN)
+    codes = {first, *(code for code, n in votes.items() if n >= least)}
+    return SEVERAL.join(sorted(codes, key=lambda code: (-votes[code], code)))
 
 
 def language_among(text: str, languages: str) -> str:
