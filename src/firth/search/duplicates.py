@@ -308,7 +308,7 @@ class _Finder:
         return Duplicates(
             unit="sentence",
             compared=int(table.long.sum()),
-            items=tuple(sorted(map(marked, groups), key=lambda group: not group.boilerplate)),
+            items=tuple(sorted(map(marked, groups), key=lambda group: group.boilerplate)),
             related=related,
             threshold=threshold,
             false_share=share,
