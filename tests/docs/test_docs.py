@@ -108,6 +108,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{page.name}: no heading {anchor}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_named_in_pages_exist(page: Path) -> None:
+    """Modules and tests that a page names."""
+    names = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", page.read_text(encoding="utf-8"))
+    modules = [name for name in names if name.endswith(".py") or name.startswith("tests/")]
+    places = ROOT, ROOT / "src" / "firth"
+    assert [name for name in modules if not any((place / name).exists() for place in places)] == []
+
+
 def sentences(text: str) -> list[str]:
     """Return the sentences of a page's prose, without code, tables and headings."""
     lines = [
