@@ -55,7 +55,7 @@ _OTHER, _SAME = 0.3, 0.7
 _SENTENCE_ENDS = (".", "!", "?", "\u2026", "\u3002")
 """What a bare phrase does not end with."""
 _SPELLED_ALIKE = 0.75
-_BEGINNING = 5
+_BEGINNING = 4
 """Letters that forms of one name share, at least."""
 _SHORT = 3
 """Letters of a word that has no negated form."""
@@ -278,7 +278,7 @@ class _Comparison:
         values = [*self._values("number"), *self._values("date")]
         items = [*values, *self._polarity(), *self._names(), *self._kinds()]
         yield from items
-        if not any(item.strength >= LEAST for item in items):
+        if not items:
             yield from self._limits()
             yield from self._slot()
             yield from self._order()
@@ -307,8 +307,6 @@ class _Comparison:
         calendar = self.lexicon.calendar if kind == "date" else {}
         a = [token for token in self.only_a if token.kind == kind or token.lower in calendar]
         b = [token for token in self.only_b if token.kind == kind or token.lower in calendar]
-        if a and b:
-            a, b = self._counted(a, self.a, b, self.b), self._counted(b, self.b, a, self.a)
         for token in a[:_MANY]:
             same = next((other for other in b[:_MANY] if self._same_value(token, other)), None)
             if same is not None:
@@ -317,21 +315,6 @@ class _Comparison:
             a, b = self._days(self.a, self.b), self._days(self.b, self.a)
         if a and b:
             yield self.item(DifferenceType(kind), a, b)
-
-    def _counted(
-        self, tokens: list[Token], read: Words, others: Tokens, there: Words
-    ) -> list[Token]:
-        """Return numbers without *one* that counts nothing that a number of the other text does."""
-
-        def after(token: Token, words: Words) -> str:
-            return next((t.key for t in words.tokens if t.start >= token.end), "")
-
-        stems = {after(other, there).removesuffix("s") for other in others[:_MANY]}
-        return [
-            token
-            for token in tokens[:_MANY]
-            if token.lower != "1" or not token.text.isalpha() or after(token, read) in stems
-        ]
 
     def _days(self, words: Words, other: Words) -> list[Token]:
         """Return the names of days that stand inside the words of one text alone."""

@@ -37,10 +37,6 @@ _KANA = re.compile("[\u3041-\u30ff]")
 _OTHER_LETTERS = re.compile("[\u0250-\u1dff\u2c00-\uffff]")
 _BEGINNING = 1_000
 """Characters by which a language is guessed."""
-_LONG = 5
-"""Letters from which the name of a day or month cannot be another word; shorter ones need a number
-next to them."""
-_OTHER_WORDS = frozenset({"march"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +97,6 @@ class Lexicon:
     kinds: Mapping[str, frozenset[int]] = field(default_factory=dict)
     same: Mapping[str, frozenset[int]] = field(default_factory=dict)
     is_joined: bool = False
-
-    def is_date(self, word: str, beside_number: bool) -> bool:
-        """Return whether a lower-case word surely names a day or a month where it stands."""
-        return beside_number or (len(word) >= _LONG and word not in _OTHER_WORDS)
 
 
 @cache

@@ -70,11 +70,9 @@ class Pairs:
         order = np.lexsort((right, left))
         return replace(self, left=left[order], right=right[order], scores=self.scores[order])
 
-    def where(self, selected: npt.NDArray[np.bool_]) -> "Pairs":
-        """Return some of the pairs; `selected` is (n,)."""
-        return replace(
-            self, left=self.left[selected], right=self.right[selected], scores=self.scores[selected]
-        )
+    def where(self, mask: npt.NDArray[np.bool_]) -> "Pairs":
+        """Return some of the pairs; `mask` is (n,)."""
+        return replace(self, left=self.left[mask], right=self.right[mask], scores=self.scores[mask])
 
 
 def are_near(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -207,8 +205,7 @@ def _prefixes(bigrams: "csr_matrix", lengths: Ints) -> "csr_matrix":
     rows = np.repeat(np.arange(bigrams.shape[0]), np.diff(bigrams.indptr))
     rank = np.arange(len(bigrams.indices)) - bigrams.indptr[rows]
     frequency = np.bincount(bigrams.indices, minlength=bigrams.shape[1])
-    is_counted = (rank < lengths[rows]) & (frequency[bigrams.indices] > 1)
+    mask = (rank < lengths[rows]) & (frequency[bigrams.indices] > 1)
     return csr_matrix(
-        (bigrams.data[is_counted], (rows[is_counted], bigrams.indices[is_counted])),
-        shape=bigrams.shape,
+        (bigrams.data[mask], (rows[mask], bigrams.indices[mask])), shape=bigrams.shape
     )

@@ -78,8 +78,8 @@ def differing_runs(a: Sequence[str], b: Sequence[str], pairs: Pairs) -> list[Run
 
 _CUT = 0.38
 """Disorder from which texts differ: chosen at 4 % of false alarms on half of PAWS-X."""
-_EXCHANGED, _MOST = 0.1, 3
-"""What a word in the frame of another one adds, and how many such words count."""
+_EXCHANGED = 0.1
+"""What a word in the frame of another one adds."""
 _BLOCKS = 3
 """Blocks of words that a moved clause or adverb leaves, at most."""
 _MOVED, _CHARACTERS, _VOICE = 0.5, 0.75, 0.3
@@ -146,7 +146,7 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
         turned_words = ((a.tokens[a.content[i]], b.tokens[b.content[j]]) for i, j in turned)
         bound = sum(x.lower != y.lower for x, y in turned_words)
         exchanged, is_exchange = exchanged + bound, is_exchange or bound > 0
-    score = len(turned) / len(places) + _EXCHANGED * min(_MOST, exchanged)
+    score = len(turned) / len(places) + _EXCHANGED * exchanged
     is_pair = len(a.tokens) == len(b.tokens) == len(turned) + 1
     score *= 1.0 if blocks > _BLOCKS or is_exchange or is_pair else _MOVED
     score *= common**0.5

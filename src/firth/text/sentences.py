@@ -26,7 +26,6 @@ _CITED_END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))(?:\[[\d\s,\u2013-]+\])+ "
     r"(?=[\"'\u2018\u201c(]?[A-Z])"
 )
-_OPENING = "\"'\u00ab\u2018\u201c\u201e("
 _FULL_STOPS = re.compile("(?<=[\u17d4\u17d5\u104b\u0f0d\u0f0e])")
 """Full stops of Khmer, Burmese and Tibetan."""
 _OTHER_STOPS = re.compile("[\u0589\u061f\u06d4\u0964\u0965\u1362\u3002\uff01\uff1f]")
@@ -111,23 +110,12 @@ def _split_line(line: str, language: str) -> Iterator[str]:
     if language != "en" or _OTHER_STOPS.search(line):
         import sentencex
 
-        for piece in _quotes_moved(sentencex.segment(language, line)):
+        for piece in sentencex.segment(language, line):
             yield from _FULL_STOPS.split(piece)
         return
     for is_run, group in groupby(line.split(), lambda token: len(token) > MAX_RUN):
         tokens = list(group)
         yield from tokens if is_run else _punkt().tokenize(" ".join(tokens))
-
-
-def _quotes_moved(pieces: Iterable[str]) -> Iterator[str]:
-    """Yield pieces with a quotation mark that opens the next piece at its beginning."""
-    moved = ""
-    for piece in pieces:
-        text = moved + piece.rstrip()
-        moved = text[-1] if text[-2:-1] == " " and text[-1] in _OPENING else ""
-        yield text[: len(text) - len(moved)]
-    if moved:
-        yield moved
 
 
 def _repaired(pieces: Iterable[str]) -> Iterator[str]:

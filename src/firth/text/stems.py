@@ -125,9 +125,7 @@ def _table(
     text = "".join(framed)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     holders, of_letters = np.repeat(np.arange(len(framed)), lengths), np.repeat(fewer, lengths)
-    remaining = np.repeat(np.where(is_single, 0, np.cumsum(lengths)), lengths) - np.arange(
-        len(codes)
-    )
+    rest = np.repeat(np.where(is_single, 0, np.cumsum(lengths)), lengths) - np.arange(len(codes))
     packed = [codes]  # one, two and three characters from each on
     for n in (1, 2):
         following = np.concatenate((codes[n:], np.zeros(min(n, len(codes)), np.uint64)))
@@ -136,7 +134,7 @@ def _table(
     keys = [np.array([_key(framed[row]) for row in rows[0].tolist()], np.uint64)]
     for n in range(max(1, shortest - int(fewer.max(initial=0))), longest + 1):
         size = n + of_letters
-        at = np.flatnonzero((remaining >= n) & (size >= shortest) & (size <= longest))
+        at = np.flatnonzero((rest >= n) & (size >= shortest) & (size <= longest))
         if n == 1:
             at = at[~np.isin(codes[at], _ENDS)]
         rows.append(holders[at])

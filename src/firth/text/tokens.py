@@ -22,12 +22,6 @@ _ORDINAL_SIGNS = frozenset(
 _SUFFIXES = {"k": 1e3, "m": 1e6, "mn": 1e6, "mln": 1e6, "bn": 1e9, "b": 1e9, "tn": 1e12}
 _ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4", "V": "5", "VI": "6", "VII": "7", "VIII": "8",
           "IX": "9", "X": "10", "XI": "11", "XII": "12"}  # fmt: skip
-_PERCENT = frozenset({"percent", "pct", "prozent", "procent", "percento", "porcentaje"})
-_MONEY = {
-    "$": "dollar", "\u20ac": "euro", "\u00a3": "pound", "\u00a5": "yen", "\u20b9": "rupee",
-    "dollar": "dollar", "dollars": "dollar", "euro": "euro", "euros": "euro", "pound": "pound",
-    "pounds": "pound", "yen": "yen", "rupee": "rupee", "rupees": "rupee",
-}  # fmt: skip
 _DECIMAL_COMMA = frozenset(
     {"bg", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nl", "no", "pl", "pt", "ro",
      "ru", "sv", "tr", "uk", "vi"}
@@ -38,12 +32,15 @@ _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u20
 NOUNS_WITH_CAPITALS = ("de", "lb")
 _SHORT = 3
 """Letters of a word that has no capital in a title, at most."""
+_LONG_DATE = 5
+"""Letters from which the name of a day or month is no other word; *march* is one."""
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
 _VALUES = ("value", "sign")
 """Groups of the pattern that end a value."""
 _LONGEST_NUMERAL = 8
 """Words of a numeral, at most."""
+_HALVES = ("am", "pm")
 _GAPS = ("", " ", "-", "\u00a0")
 """What may stand between a number and its unit."""
 
@@ -98,32 +95,13 @@ class Token(NamedTuple):
     end: int = 0
 
 
-class _Word(NamedTuple):
-    """A word, and what it may be wherever it stands.
-
-    Attributes:
-        token: All of a token but its place.
-        lower: The word in lower case.
-        is_value: Whether it may be a numeral, a day or a month.
-        has_capital: Whether it begins with one, and is not *I*.
-        is_long: Whether it has a capital in a title.
-        is_plain: Whether it is nothing else than a word, wherever it stands.
-    """
-
-    token: tuple[str | bool, ...]
-    lower: str
-    is_value: bool
-    has_capital: bool
-    is_long: bool
-    is_plain: bool
-
-
 _REMEMBERED = 1 << 15
 _LONG_WORD = 64
 """Letters of a word that is remembered, at most, so that what is remembered has a bound."""
 
 
-def _word(written: str, language: str) -> _Word:
+def _word(written: str, language: str) -> tuple[tuple[str | bool, ...], bool]:
+    """Return a word's token without its place, and whether it may be a value or a name."""
     lexicon = lexicon_of(language)
     plain = written.replace(".", "").replace("\u2019", "'")  # U.S. and p.m.
     plain = plain.removesuffix("'s").removesuffix("'").replace("'", "")
@@ -139,32 +117,41 @@ def _word(written: str, language: str) -> _Word:
         (root,) = stems([base], stemmer_of(language))
     lists = lexicon.numerals, lexicon.ordinals, lexicon.calendar
     is_value = written in _ROMAN or any(lower in values for values in lists)
-    has_capital = written[0].isupper() and written not in ("I", "I'm")
-    is_name = has_capital and lower in lexicon.given_names
-    is_character = bool(characters(plain))
-    return _Word(
-        (root, written, lower, "word", lower not in lexicon.stop, is_character, False, is_name),
-        lower,
-        is_value,
-        has_capital,
-        len(written) > _SHORT and plain.isalpha() and not is_character,
-        not (is_value or has_capital or any(map(str.isdigit, written))),
+    has_capital = _has_capital(written)
+    token = Token(
+        key=root,
+        text=written,
+        lower=lower,
+        kind="word",
+        means=lower not in lexicon.stop,
+        is_character=bool(characters(plain)),
+        is_name=has_capital and lower in lexicon.given_names,
     )
+    return token[:-2], is_value or has_capital or any(map(str.isdigit, written))
+
+
+def _has_capital(written: str) -> bool:
+    return written[0].isupper() and written not in ("I", "I'm")
 
 
 _remembered = lru_cache(_REMEMBERED)(_word)
 
 
 class _Scan:
-    """The matches of a text's tokens, their words, and the language's lists."""
+    """The matches of a text's tokens, their words, which may be more, and the language's lists."""
 
     def __init__(self, text: str, language: str) -> None:
         self.text, self.lexicon = text, lexicon_of(language)
         self.matches = [*_pattern(text.isascii()).finditer(text)]
-        self.words = [
+        words = [
             (_remembered if len(written := match[0]) <= _LONG_WORD else _word)(written, language)
             for match in self.matches
         ]
+        self.words = [
+            Token._make(token + match.span())
+            for (token, _), match in zip(words, self.matches, strict=True)
+        ]
+        self.special = [n for n, (_, is_special) in enumerate(words) if is_special]
 
     def lower(self, at: int) -> str:
         """Return the lower-case word at a place; "" where there is none."""
@@ -186,48 +173,42 @@ class _Scan:
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, in time that is linear in its length."""
     scan = _Scan(text, language)
-    both = zip(scan.matches, scan.words, strict=True)
-    plain = [Token._make(word.token + match.span()) for match, word in both]
+    plain, tokens, at = scan.words, list[Token](), 0
     has_names: bool | None = None if language not in NOUNS_WITH_CAPITALS else False
-    tokens: list[Token] = []
-    at = 0
-    for place in [n for n, word in enumerate(scan.words) if not word.is_plain]:
+    for place in scan.special:
         if place < at:
             continue
-        token, word = plain[place], scan.words[place]
-        if scan.matches[place].lastgroup in _VALUES:
-            values, count = _value(scan, place)
-        elif word.is_value and (value := _value_in_words(scan, place)):
-            values, count = [value[0]], value[1]
-        else:
-            if word.has_capital and not token.is_name and _is_inside(text, token.start):
-                has_names = not _is_title(scan.words) if has_names is None else has_names
-                plain[place] = Token._make((*token[:7], has_names, *token[8:]))
-            continue
-        tokens += plain[at:place]
-        tokens += values
-        at = place + count
+        token = plain[place]
+        values, count = _value(scan, place)
+        if values:
+            tokens += [*plain[at:place], *values]
+            at = place + count
+        elif _has_capital(token.text) and not token.is_name and _is_inside(text, token.start):
+            has_names = not _is_title(plain) if has_names is None else has_names
+            plain[place] = token._replace(is_name=has_names)
     return (*tokens, *plain[at:])
 
 
-def _value_in_words(scan: _Scan, at: int) -> tuple[Token, int] | None:
-    """Return a numeral, an ordinal, a day, a month or a Roman numeral, and its number of words."""
-    lexicon, lower = scan.lexicon, scan.lower(at)
+def _value(scan: _Scan, at: int) -> tuple[list[Token], int]:
+    """Return the tokens of a value, if there is one, and how many matches they take."""
+    if scan.matches[at].lastgroup in _VALUES:
+        return _value_in_digits(scan, at)
+    lexicon, written, lower = scan.lexicon, scan.words[at].text, scan.words[at].lower
     if lower in lexicon.numerals:
-        value, count = _numeral(scan, at)
-        return _measured(scan, at, count, value)
+        amount, count = _numeral(scan, at)
+        return _measured(scan, at, count, amount)
+    if lower in lexicon.calendar and _is_date(scan, at):
+        return [scan.token(at, 1, lexicon.calendar[lower], "date", lower)], 1
     if lower in lexicon.ordinals:
         number = str(lexicon.ordinals[lower])
-    elif lower in lexicon.calendar and lexicon.is_date(lower, _beside_number(scan.matches, at)):
-        return scan.token(at, 1, lexicon.calendar[lower], "date", lower), 1
-    elif scan.matches[at][0] in _ROMAN and _is_numbered(scan, at):
-        number = _ROMAN[scan.matches[at][0]]
+    elif written in _ROMAN and _is_numbered(scan, at):
+        number = _ROMAN[written]
     else:
-        return None
-    return scan.token(at, 1, number, "number", number), 1
+        return [], 0
+    return [scan.token(at, 1, number, "number", number)], 1
 
 
-def _value(scan: _Scan, at: int) -> tuple[list[Token], int]:
+def _value_in_digits(scan: _Scan, at: int) -> tuple[list[Token], int]:
     """Return the tokens of a value with digits, and how many matches they take."""
     match, lexicon = scan.matches[at], scan.lexicon
     start, written = match.start("value"), match["value"].rstrip(".,:/-\u2013")
@@ -242,71 +223,55 @@ def _value(scan: _Scan, at: int) -> tuple[list[Token], int]:
     count = 1
     if suffix in _ORDINAL_SIGNS:
         suffix = ""
-    if (
-        amount is not None
-        and suffix in _SUFFIXES
-        and (match["money"] or suffix not in lexicon.units)
-    ):
+    is_factor = suffix in _SUFFIXES and (match["money"] or suffix not in lexicon.units)
+    if amount is not None and is_factor:
         amount, suffix = amount * _SUFFIXES[suffix], ""
     if number is None or amount is None or (suffix and suffix not in lexicon.units):
-        return [_identifier(scan, at, written)], 1
+        return _identifier(scan, at, written)
     if not suffix and scan.follows(at + 1) in lexicon.scales:
         amount *= lexicon.scales[scan.lower(at + 1)]
         count = 2
-    token, count = _measured(scan, at, count, amount, suffix)
-    return [token], count
+    return _measured(scan, at, count, amount, suffix)
 
 
-def _identifier(scan: _Scan, at: int, written: str) -> Token:
+def _identifier(scan: _Scan, at: int, written: str) -> tuple[list[Token], int]:
     """Return a value that is no amount: a time of day, a date, a version or an identifier."""
     key = written.lower().replace("\u2013", "-")
     clock = _CLOCK.match(key)
     if clock and clock[2] and not key.isdecimal():
-        return _time(scan, at, 1, int(clock[1]), clock[2])
-    if key[0] == "v" and key[1:2].isdigit() and "." in key:
-        key = key[1:]
-    return scan.token(at, 1, key, "number", key)._replace(is_name=any(map(str.isalpha, key)))
-
-
-def _time(scan: _Scan, at: int, count: int, hour: int, minutes: str = "00") -> Token:
-    """Return a time of day, with *am* or *pm* if it follows."""
-    half = scan.follows(at + count)
-    if half in ("am", "pm"):
-        hour, count = hour % 12 + (12 if half == "pm" else 0), count + 1
-    token = scan.token(at, count, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
-    return token._replace(has_unit=True)
+        hour, minutes = int(clock[1]), clock[2]
+        if scan.follows(at + 1) in _HALVES:
+            return _measured(scan, at, 1, float(f"{hour}.{minutes}"))
+        token = scan.token(at, 1, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
+        return [token._replace(has_unit=True)], 1
+    token = scan.token(at, 1, key, "number", key)
+    return [token._replace(is_name=any(map(str.isalpha, key)))], 1
 
 
 def _measured(
     scan: _Scan, at: int, count: int, amount: float, suffix: str = ""
-) -> tuple[Token, int]:
+) -> tuple[list[Token], int]:
     """Return a number with its unit in base units, and how many matches it takes."""
-    lexicon, match = scan.lexicon, scan.matches[at]
+    units, match = scan.lexicon.units, scan.matches[at]
     following = suffix or scan.follows(at + count)
     sign = (match["sign"] or match["money"] or "").strip()
-    unit = ""
-    if following in ("am", "pm") and amount < 13:
+    unit, after = "", count + (not suffix)
+    if following in _HALVES and amount < 13:
         hour = int(amount) % 12 + (12 if following == "pm" else 0)
         key = f"{hour}:{amount % 1 * 100:02.0f} time"
-        token = scan.token(at, count + (not suffix), key, "number", f"{amount:.10g}")
-        return token._replace(has_unit=True), count + (not suffix)
+        token = scan.token(at, after, key, "number", f"{amount:.10g}")
+        return [token._replace(has_unit=True)], after
     if sign and sign != "\u00b0":
-        unit = _MONEY.get(sign, sign)
-    elif sign and following in ("c", "f"):
-        unit, count = f"degree {following}", count + 1
-    elif following in _PERCENT:
-        unit, count = "%", count + 1
-    elif following in _MONEY:
-        unit, count = _MONEY[following], count + 1
-    elif following in lexicon.units:
-        unit, count = lexicon.units[following], count + (not suffix)
+        unit = units.get(sign, sign)
+    elif sign + following in units:  # \u00b0C is one, and degrees of latitude are none
+        unit, count = units[sign + following], after
         end = scan.matches[at + count - 1].end()
-        if scan.text[end : end + 1] == "/" and scan.lower(at + count) in lexicon.units:
-            unit, count = f"{unit}/{lexicon.units[scan.lower(at + count)]}", count + 1
+        if scan.text[end : end + 1] == "/" and scan.lower(at + count) in units:
+            unit, count = f"{unit}/{units[scan.lower(at + count)]}", count + 1
     lower = f"{amount:.10g}"
-    base, factor = lexicon.measures.get(unit, (unit, 1.0))
+    base, factor = scan.lexicon.measures.get(unit, (unit, 1.0))
     key = f"{amount * factor:.10g} {base}".rstrip()
-    return scan.token(at, count, key, "number", lower)._replace(has_unit=bool(unit)), count
+    return [scan.token(at, count, key, "number", lower)._replace(has_unit=bool(unit))], count
 
 
 def _amount(written: str, language: str) -> float | None:
@@ -343,15 +308,22 @@ def _numeral(scan: _Scan, at: int) -> tuple[float, int]:
     return total + hundreds + digits, count
 
 
-def _is_title(words: Sequence[_Word]) -> bool:
+def _is_title(tokens: Sequence[Token]) -> bool:
     """Return whether most longer words have a capital, as in a headline: none is then a name."""
-    long = [word.has_capital for word in words[1:] if word.is_long]
+    long = [
+        _has_capital(token.text)
+        for token in tokens[1:]
+        if len(token.text) > _SHORT and token.lower.isalpha() and not token.is_character
+    ]
     return len(long) > 2 and sum(long) > _TITLE * len(long)
 
 
-def _beside_number(matches: Sequence[re.Match[str]], at: int) -> bool:
-    around = (matches[place] for place in (at - 1, at + 1) if 0 <= place < len(matches))
-    return any(match["value"] for match in around)
+def _is_date(scan: _Scan, at: int) -> bool:
+    """Return whether the name of a day or month is long, or beside a number: *may* is neither."""
+    lower = scan.lower(at)
+    if len(lower) >= _LONG_DATE and lower != "march":
+        return True
+    return any(match["value"] for match in scan.matches[max(0, at - 1) : at + 2])
 
 
 def _is_numbered(scan: _Scan, at: int) -> bool:
@@ -368,8 +340,4 @@ def _is_numbered(scan: _Scan, at: int) -> bool:
 def _is_inside(text: str, start: int) -> bool:
     """Return whether a place does not open a sentence."""
     before = text[max(0, start - 8) : start]
-    if not before:
-        return False
-    if before[-1] == " " and before[-2:-1].isalnum():
-        return True
     return not _OPENING.search(before)
