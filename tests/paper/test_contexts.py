@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.paper.contexts import choose_diverse
-from firth.text.words import jaccard
+from firth.paper.contexts import choose_diverse, jaccard
 
 CANDIDATE = st.tuples(
     st.floats(-10, 0, allow_nan=False),
@@ -44,3 +43,9 @@ def test_the_limit_removes_text_duplicates() -> None:
     preceding = [same, same, frozenset({"wheat"})]
     fits = np.array([-1.0, -2.0, -3.0])
     assert choose_diverse(fits, np.arange(3), preceding, 3, 0.5).tolist() == [0, 2]
+
+
+@given(st.frozensets(st.text()), st.frozensets(st.text()))
+def test_jaccard_is_symmetric_and_in_range(a: frozenset[str], b: frozenset[str]) -> None:
+    assert 0 <= jaccard(a, b) == jaccard(b, a) <= 1
+    assert jaccard(a, a) == 1

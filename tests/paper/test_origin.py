@@ -10,6 +10,7 @@ import pytest
 
 from firth.corpus.build import add_documents
 from firth.corpus.corpus import Corpus
+from firth.paper.contexts import jaccard
 from firth.paper.fits import EQUAL, TERMS, fit
 from firth.paper.origin import DEVIATIONS, Origin, learned_terms, open_plug_in
 from firth.paper.retrieve import Screened, build_index, chunk_bounds, chunk_texts
@@ -19,7 +20,7 @@ from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.text.types import Ints, Singles
-from firth.text.words import jaccard, words
+from firth.text.words import words
 
 from .conftest import make_run
 

@@ -14,7 +14,6 @@ from firth.text.words import (
     as_written,
     combining_marks,
     has_word,
-    jaccard,
     language_of_texts,
     normal_form,
     spans,
@@ -29,13 +28,6 @@ ANY = st.one_of(st.text(), st.text(st.characters(max_codepoint=127)))
 @given(st.text())
 def test_normal_form_is_idempotent(text: str) -> None:
     assert normal_form(normal_form(text)) == normal_form(text)
-
-
-@given(st.lists(st.text()), st.lists(st.text()))
-def test_jaccard_is_symmetric_and_in_range(a: list[str], b: list[str]) -> None:
-    one, two = frozenset(a), frozenset(b)
-    assert 0 <= jaccard(one, two) == jaccard(two, one) <= 1
-    assert jaccard(one, one) == 1
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=127)), st.sampled_from("’“”–—…‘"))  # noqa: RUF001

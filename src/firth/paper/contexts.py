@@ -13,7 +13,7 @@ from firth.paper.settings import ContextSettings, Weights
 from firth.run.errors import InputError
 from firth.run.settings import derive_seed
 from firth.text.types import Floats, Ints, Singles, ranges
-from firth.text.words import jaccard, normal_form, words
+from firth.text.words import normal_form, words
 
 MAX_JACCARD = 0.5
 """Sentences before two contexts of a set are less similar than this (§3.3)."""
@@ -110,6 +110,12 @@ def choose(
     preceding = [frozenset(words(text)) for text in corpus.texts(shortlist - 1)]
     chunks = index.chunk_of(shortlist)
     return choose_diverse(fits, chunks, preceding, settings.size, MAX_JACCARD)
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return |a ∩ b| / |a ∪ b|, in [0, 1]; two empty sets give 1."""
+    union = len(a | b)
+    return len(a & b) / union if union else 1.0
 
 
 def choose_diverse(

@@ -5,20 +5,19 @@ aligned word by word, and each difference becomes an item with its words in both
 strength. What only one text adds is listed, too, but contradicts nothing.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from html import escape
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, ClassVar, Protocol
 from unicodedata import normalize
 
 from firth.run.errors import InputError
 from firth.run.results import Record, Results
 from firth.text.lexicon import Lexicon, codes, guessed_language, lexicon_of
-from firth.text.order import Pairs, Run, Words, differing_runs, disorder, shared
+from firth.text.order import Pairs, Words, differing_runs, disorder, shared
 from firth.text.tokens import Token, tokens_of
 from firth.text.words import SEVERAL, checked_text, language_among
 
@@ -62,7 +61,6 @@ _SHORT = 3
 _LONG_WORD, _MANY = 30, 50
 """Letters of a word, and words of a text, whose spelling is compared, at most."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz_-"
-_CODES = re.compile(r"[a-z]{2,3}(\+[a-z]{2,3})*")
 
 
 class DifferenceType(StrEnum):
@@ -206,13 +204,11 @@ def differences(
         raise InputError(f"least = {least!r:.80}: expected a number from 0 to 1")
     if language is None:
         language = guessed_language(f"{a}\n{b}")
-    elif not _CODES.fullmatch(language) or not codes() >= {
-        code for code in language.split(SEVERAL) if len(code) == 2
-    }:
+    elif not all(code in codes() or len(code) == 3 for code in language.split(SEVERAL)):
         raise InputError(f"language = {language!r:.80}: expected an ISO 639-1 code, such as de")
     else:
         language = language_among(f"{a}\n{b}", language)
-    texts = _read(a, language), _read(b, language)
+    texts = _words_of(a, language), _words_of(b, language)
     if texts[0].keys == texts[1].keys:
         return Differences(a, b, language)
     comparison = _Comparison(*texts, lexicon_of(language), encoder, pairs or {})
@@ -237,7 +233,7 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
 Tokens = Sequence[Token]
 
 
-def _read(text: str, language: str) -> Words:
+def _words_of(text: str, language: str) -> Words:
     tokens = tokens_of(text, language)
     content = [n for n, token in enumerate(tokens) if token.means]
     return Words(text, tokens, [token.key for token in tokens], content)
@@ -256,22 +252,21 @@ class _Comparison:
     ) -> None:
         self.a, self.b, self.lexicon, self.encoder, self.pairs = a, b, lexicon, encoder, pairs
         by_key = shared(a.keys, b.keys)
-        free_a, free_b = {*range(len(a.keys))}, {*range(len(b.keys))}
-        free_a.difference_update(i for i, _ in by_key)
-        free_b.difference_update(j for _, j in by_key)
-        self.only_a = [a.tokens[i] for i in sorted(free_a)]
-        self.only_b = [b.tokens[j] for j in sorted(free_b)]
+        paired_a, paired_b = {i for i, _ in by_key}, {j for _, j in by_key}
+        self.only_a = [token for n, token in enumerate(a.tokens) if n not in paired_a]
+        self.only_b = [token for n, token in enumerate(b.tokens) if n not in paired_b]
         self.places: Pairs = shared([a.keys[n] for n in a.content], [b.keys[n] for n in b.content])
         anchors = [(a.content[i], b.content[j]) for i, j in self.places] or by_key
-        self.runs: list[Run] = differing_runs(a.keys, b.keys, anchors)
+        runs = differing_runs(a.keys, b.keys, anchors)
+        self.runs = [(a.tokens[i:j], b.tokens[k:n]) for i, j, k, n in runs]
         sides = [
             (
-                [a.tokens[place] for place in range(i, j) if place in free_a],
-                [b.tokens[place] for place in range(k, n) if place in free_b],
+                [a.tokens[place] for place in range(i, j) if place not in paired_a],
+                [b.tokens[place] for place in range(k, n) if place not in paired_b],
             )
-            for i, j, k, n in self.runs
+            for i, j, k, n in runs
         ]
-        self.sides: list[tuple[Tokens, Tokens]] = [both for both in sides if all(both)]
+        self.sides: list[tuple[Tokens, Tokens]] = [side for side in sides if all(side)]
 
     def items(self) -> Iterator[Difference]:
         """Yield all differences, weak ones too."""
@@ -343,7 +338,7 @@ class _Comparison:
         for a, b in islice(self._opposites(), _MANY):
             flips_a = [token for token in flips_a if token is not a]
             flips_b = [token for token in flips_b if token is not b]
-            flip = self._near(flips_a, a) or self._near(flips_b, b)
+            flip = _near(flips_a, a, self.a) or _near(flips_b, b, self.b)
             if flip is None:
                 yield self.item(DifferenceType.OPPOSITE, [a], [b])
             flips_a = [token for token in flips_a if token is not flip]
@@ -351,23 +346,13 @@ class _Comparison:
         if len(flips_a) % 2 != len(flips_b) % 2:
             item = self.item(DifferenceType.NEGATION, flips_a, flips_b)
             starts = {token.start for token in (*flips_a, *flips_b)}
-            size = min(
-                (
-                    max(j - i, n - k)
-                    for i, j, k, n in self.runs
-                    if any(t.start in starts for t in (*self.a.tokens[i:j], *self.b.tokens[k:n]))
-                ),
-                default=0,
+            sizes = (
+                max(len(a), len(b))
+                for a, b in self.runs
+                if any(token.start in starts for token in (*a, *b))
             )
+            size = min(sizes, default=0)
             yield item if size <= _REWRITTEN else replace(item, strength=item.strength / 2)
-
-    def _near(self, flips: Tokens, word: Token) -> Token | None:
-        """Return the negation next to a word, before it rather than after it."""
-        tokens = self.a.tokens if any(word is token for token in self.a.tokens) else self.b.tokens
-        at = {token.start: n for n, token in enumerate(tokens)}
-        place = at.get(word.start, 0)
-        near = [flip for flip in flips if abs(at.get(flip.start, -99) - place) <= _NEAR]
-        return min(near, key=lambda flip: abs(at[flip.start] - place), default=None)
 
     def _flips(self, tokens: Tokens, other_tokens: Tokens, words: Words) -> list[Token]:
         """Return what negates in one text alone: words, and what stands inside words."""
@@ -396,23 +381,26 @@ class _Comparison:
         return flips
 
     def _opposites(self) -> Iterator[tuple[Token, Token]]:
-        """Yield opposites in the same place: of the list, or one negates the other by its form.
-
-        Words without meaning of their own, such as *in* and *out*, stand there alone.
-        """
+        """Yield opposites in the same place: of the list, or one negates the other by its form."""
         if self.lexicon.is_joined:
             yield from self._inside()
             return
+        opposites = self.lexicon.opposites
+        for token, other in self._facing():
+            if other.key in opposites.get(token.key, ()) or _negates(token, other, self.lexicon):
+                yield token, other
+
+    def _facing(self) -> Iterator[tuple[Token, Token]]:
+        """Yield words that stand where the other text has others.
+
+        Words without meaning of their own, such as *in* and *out*, stand there alone.
+        """
         for side_a, side_b in self.sides:
-            is_short = _is_short((side_a, side_b))
+            is_short = max(len(side_a), len(side_b)) <= _FEW
             for token in side_a:
-                against = self.lexicon.opposites.get(token.key, frozenset())
                 for other in side_b[:_MANY]:
-                    if (is_short or (token.means and other.means)) and (
-                        other.key in against or _negates(token, other, self.lexicon)
-                    ):
+                    if is_short or (token.means and other.means):
                         yield token, other
-                        break
 
     def _inside(self) -> Iterator[tuple[Token, Token]]:
         """Yield opposites that are parts of longer words, or of texts without spaces."""
@@ -462,52 +450,32 @@ class _Comparison:
 
     def _kinds(self) -> Iterator[Difference]:
         """Yield two things of one kind in the same place, and pairs that the caller names."""
-        kinds = self.lexicon.kinds
-        for side_a, side_b in self.sides:
-            for token in side_a:
-                for other in side_b[:_MANY]:
-                    if other.lower in self.pairs.get(token.lower, ()) or token.lower in (
-                        self.pairs.get(other.lower, ())
-                    ):
-                        yield self.item(DifferenceType.REPLACED, [token], [other], 1.0)
-                    elif (
-                        kinds.get(token.key, frozenset()) & kinds.get(other.key, frozenset())
-                        and not self._same_word(token.lower, other.lower)
-                        and ((token.means and other.means) or _is_short((side_a, side_b)))
-                    ):
-                        yield self.item(DifferenceType.REPLACED, [token], [other], 0.85)
+        kinds, pairs, none = self.lexicon.kinds, self.pairs, frozenset[int]()
+        for a, b in self._facing():
+            if b.lower in pairs.get(a.lower, ()) or a.lower in pairs.get(b.lower, ()):
+                yield self.item(DifferenceType.REPLACED, [a], [b], 1.0)
+                continue
+            is_kind = kinds.get(a.key, none) & kinds.get(b.key, none)
+            if is_kind and not self._same_word(a.lower, b.lower):
+                yield self.item(DifferenceType.REPLACED, [a], [b], 0.85)
 
     def _limits(self) -> Iterator[Difference]:
-        """Yield what limits one text alone, such as *only*."""
-        a, b = (
-            [
-                t
-                for t in side[:_MANY]
-                if t.lower in self.lexicon.limits and not self._is_denied(t, words)
-            ]
-            for side, words in ((self.only_a, self.a), (self.only_b, self.b))
-        )
+        """Yield what limits one text alone, such as *only* without *not*."""
+
+        def limits(tokens: Tokens, words: Words) -> list[Token]:
+            before = {t.start: last.lower for last, t in pairwise(words.tokens)}
+            listed = [token for token in tokens if token.lower in self.lexicon.limits]
+            return [t for t in listed if before.get(t.start) not in self.lexicon.negations]
+
+        a, b = limits(self.only_a, self.a), limits(self.only_b, self.b)
         if bool(a) != bool(b):
             yield self.item(DifferenceType.LIMIT, a, b)
-
-    def _is_denied(self, token: Token, words: Words) -> bool:
-        before = words.tokens[max(0, words.tokens.index(token) - 1)]
-        return before.lower in self.lexicon.negations
 
     # --- One slot ---
 
     def _slot(self) -> Iterator[Difference]:
         """Yield the slot in which texts differ that are equal but for it."""
-        filled = [
-            sides
-            for i, j, k, n in self.runs
-            if any(
-                sides := (
-                    [t for t in self.a.tokens[i:j] if t.means],
-                    [t for t in self.b.tokens[k:n] if t.means],
-                )
-            )
-        ]
+        filled = [sides for sides in self._content() if any(sides)]
         if [[*map(len, sides)] for sides in filled] != [[1, 1]] or not self.lexicon.stop:
             return
         (a,), (b,) = filled[0]
@@ -582,20 +550,24 @@ class _Comparison:
 
     def _clauses(self) -> Iterator[Difference]:
         """Yield longer runs that only one text has."""
-        for i, j, k, n in self.runs:
-            if max(j - i, n - k) < _CLAUSE:
-                continue
-            a = [t for t in self.a.tokens[i:j] if t.means]
-            b = [t for t in self.b.tokens[k:n] if t.means]
+        for a, b in self._content():
             if len(a) >= _CLAUSE and not b:
                 yield self.item(DifferenceType.LEFT_OUT, a, b, 0.0)
             if len(b) >= _CLAUSE and not a:
                 yield self.item(DifferenceType.ADDED, a, b, 0.0)
 
+    def _content(self) -> Iterator[tuple[Tokens, Tokens]]:
+        """Yield the words of meaning of each run."""
+        for a, b in self.runs:
+            yield [token for token in a if token.means], [token for token in b if token.means]
 
-def _is_short(sides: tuple[Tokens, Tokens]) -> bool:
-    """Return whether a run is so short that a function word stands for another one."""
-    return max(map(len, sides)) <= _FEW
+
+def _near(flips: Tokens, word: Token, words: Words) -> Token | None:
+    """Return the negation next to a word, before it rather than after it."""
+    at = {token.start: n for n, token in enumerate(words.tokens)}
+    place = at.get(word.start, 0)
+    near = [flip for flip in flips if abs(at.get(flip.start, -99) - place) <= _NEAR]
+    return min(near, key=lambda flip: abs(at[flip.start] - place), default=None)
 
 
 def _joined(tokens: Tokens, part: str) -> Token:

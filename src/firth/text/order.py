@@ -126,7 +126,9 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     if any(j1 > j2 for (_, j1), (_, j2) in pairwise(places)):
         ranks_a, ranks_b = _ranks(a, lexicon), _ranks(b, lexicon)
         ranked = sorted((ranks_a[i], ranks_b[j], i, j) for i, j in places)
-        ascending = _ascending([rank for _, rank, _, _ in ranked])
+        # Places of a longest run of ranks that do not descend.
+        order = in_order([(n, rank * len(ranked) + n) for n, (_, rank, _, _) in enumerate(ranked)])
+        ascending = {n for n, _ in order}
         turned = [(i, j) for n, (_, _, i, j) in enumerate(ranked) if n not in ascending]
     is_passive = [not lexicon.by.isdisjoint(t.lower for t in words.tokens) for words in (a, b)]
     if not turned and not any(is_passive):
@@ -172,12 +174,6 @@ def _actors(passive: Words, active: Words, places: Pairs, lexicon: Lexicon) -> P
         if at > 1 and is_object and not helper.means and helper.key != active.keys[start - 1]:
             return [(actor, other)]
     return []
-
-
-def _ascending(ranks: Sequence[int]) -> set[int]:
-    """Return the places of a longest run of numbers that do not descend."""
-    chain = in_order([(n, rank * len(ranks) + n) for n, rank in enumerate(ranks)])
-    return {n for n, _ in chain}
 
 
 def _ranks(words: Words, lexicon: Lexicon) -> list[int]:

@@ -23,7 +23,7 @@ MAX_RUN = 1_000
 
 _CITATION = re.compile(r"((?:\[[\d\s,\u2013-]+\])+)\s*")
 _CITED_END = re.compile(
-    r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))(?:\[[\d\s,\u2013-]+\])+ "
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'\u2019\u201d)]))((?:\[[\d\s,\u2013-]+\])+) "
     r"(?=[\"'\u2018\u201c(]?[A-Z])"
 )
 _FULL_STOPS = re.compile("(?<=[\u17d4\u17d5\u104b\u0f0d\u0f0e])")
@@ -121,7 +121,8 @@ def _split_line(line: str, language: str) -> Iterator[str]:
 def _repaired(pieces: Iterable[str]) -> Iterator[str]:
     """Yield pieces with borders after citations (`so.[3] Others`), and none in `i.i.d. and`."""
     sentence: list[str] = []
-    for piece in (part for raw in pieces for part in _cut_after_citations(" ".join(raw.split()))):
+    lines = (_CITED_END.sub(r"\1\n", " ".join(raw.split())) for raw in pieces)
+    for piece in chain.from_iterable(line.split("\n") for line in lines):
         if sentence and (mark := _CITATION.match(piece)):
             sentence.append(mark[1])
             piece = piece[mark.end() :]
@@ -134,15 +135,6 @@ def _repaired(pieces: Iterable[str]) -> Iterator[str]:
         sentence.append(piece)
     if sentence:
         yield " ".join(sentence)
-
-
-def _cut_after_citations(piece: str) -> Iterator[str]:
-    start = 0
-    if "[" in piece:
-        for mark in _CITED_END.finditer(piece):
-            yield piece[start : mark.end() - 1]
-            start = mark.end()
-    yield piece[start:]
 
 
 def _unwrap(paragraph: str) -> list[str]:

@@ -90,19 +90,6 @@ def word_grams(words: Sequence[str]) -> "sparse.csr_matrix":
     return _table([f"<{word}>" for word in words], (2, 4), numbers=True)[0]
 
 
-def common_grams(stems: Sequence[str], counts: Floats, sentences: int) -> CommonGrams:
-    """Return the n-grams that more than one sentence in 7 has.
-
-    Each weighs half of its inverse document frequency, and at least a sixteenth. The frequency is
-    the sum over the stems that have the n-gram, which is rather too high.
-    """
-    table, keys = _table([f"<{stem}>" for stem in stems])
-    rarities = np.log((1 + sentences) / (1 + np.minimum(counts @ table, sentences)))
-    # Multiples of a power of 2: sums of their products are exact in any order.
-    weights = np.rint(_UNIT * np.clip(rarities / _RARE, _LEAST, 1.0)) / _UNIT
-    return CommonGrams(keys[weights < 1], weights[weights < 1])
-
-
 def _table(
     framed: Sequence[str],
     lengths_of_grams: tuple[int, int] = (SHORTEST, LONGEST),
@@ -186,12 +173,20 @@ class Idf:
 
     @cached_property
     def common_grams(self) -> CommonGrams:
-        """The n-grams that a large part of the sentences has, and their weights."""
+        """The n-grams that more than one sentence in 7 has, and their weights.
+
+        Each weighs half of its inverse document frequency, and at least a sixteenth. The frequency
+        is the sum over the stems that have the n-gram, which is rather too high.
+        """
         frequent = nsmallest(
             _MOST_STEMS, self.frequencies.items(), key=lambda item: (-item[1], item[0])
         )
-        counts = np.array([count for _, count in frequent], float)
-        return common_grams([stem for stem, _ in frequent], counts, self.sentences)
+        table, keys = _table([f"<{stem}>" for stem, _ in frequent])
+        counts = np.array([count for _, count in frequent], float) @ table
+        rarities = np.log((1 + self.sentences) / (1 + np.minimum(counts, self.sentences)))
+        # Multiples of a power of 2: sums of their products are exact in any order.
+        weights = np.rint(_UNIT * np.clip(rarities / _RARE, _LEAST, 1.0)) / _UNIT
+        return CommonGrams(keys[weights < 1], weights[weights < 1])
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, repeated ones included."""

@@ -202,12 +202,6 @@ def normal_form(text: str) -> str:
     return " ".join(_patterns()[0].findall(normal.lower().translate(_FOLDED)))
 
 
-def jaccard(a: frozenset[Any], b: frozenset[Any]) -> float:
-    """Return |a ∩ b| / |a ∪ b|, in [0, 1]; two empty sets give 1."""
-    union = len(a | b)
-    return len(a & b) / union if union else 1.0
-
-
 def stems_of(text: str, stemmer: str) -> list[str]:
     """Return the stem of each word of a text; several languages stem it by its own."""
     return stems(words(text), stemmer_for(text, stemmer))
