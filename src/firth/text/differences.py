@@ -39,8 +39,6 @@ _FEW = 2
 """Words of a run in which two function words stand for one another, at most."""
 _NAMES = 3
 """Words of a run in which two names stand for one another, at most."""
-_FRAME = 0.6
-"""Share of the words of meaning that texts with one slot have in common, at least."""
 _PHRASE = 3
 """Words of a text without function words that is a name of a thing, at most."""
 _REWRITTEN = 5
@@ -484,8 +482,7 @@ class _Comparison:
         is_bare = sizes == (len(self.a.tokens), len(self.b.tokens)) or self._are_bound(before)
         is_sentence = any(t.text.rstrip().endswith(_SENTENCE_ENDS) for t in (self.a, self.b))
         is_phrase = is_bare and not is_sentence and max(sizes) <= _PHRASE
-        least = 1.0 if is_phrase else max(2, _FRAME * max(sizes))
-        if min(sizes) - 1 < least or self._same_word(a.lower, b.lower):
+        if min(sizes) < (2 if is_phrase else 3) or self._same_word(a.lower, b.lower):
             return
         strength = _STRENGTHS["replaced word"] if self._decides(before, after) else _WEAK
         if self.encoder is not None:

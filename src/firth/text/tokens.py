@@ -36,8 +36,6 @@ _LONG_DATE = 5
 """Letters from which the name of a day or month is no other word; *march* is one."""
 _TITLE = 0.6
 """Share of words with a capital from which a text is a title."""
-_VALUES = ("value", "sign")
-"""Groups of the pattern that end a value."""
 _LONGEST_NUMERAL = 8
 """Words of a numeral, at most."""
 _HALVES = ("am", "pm")
@@ -191,7 +189,7 @@ def tokens_of(text: str, language: str) -> tuple[Token, ...]:
 
 def _value(scan: _Scan, at: int) -> tuple[list[Token], int]:
     """Return the tokens of a value, if there is one, and how many matches they take."""
-    if scan.matches[at].lastgroup in _VALUES:
+    if scan.matches[at]["value"]:
         return _value_in_digits(scan, at)
     lexicon, written, lower = scan.lexicon, scan.words[at].text, scan.words[at].lower
     if lower in lexicon.numerals:
