@@ -166,10 +166,10 @@ class Model:
         They are those of the run's encoder. Where that was learned from the text, a text without
         any known word has the zero vector.
         """
-        alone = isinstance(texts, str)
-        read = checked_texts([texts] if isinstance(texts, str) else texts, "texts")
-        vectors = self.encoder.encode(read)
-        return vectors.reshape(-1) if alone else vectors
+        is_single = isinstance(texts, str)
+        checked = checked_texts([texts] if isinstance(texts, str) else texts, "texts")
+        vectors = self.encoder.encode(checked)
+        return vectors.reshape(-1) if is_single else vectors
 
     def search(
         self,
@@ -231,7 +231,7 @@ class Model:
         from firth.search.duplicates import FALSE_SHARE, duplicates
 
         share = FALSE_SHARE if false_share is None else false_share
-        with self._said():
+        with self._silence():
             if unit == "passage":
                 return self.ask(
                     lambda opened: find_reuse(opened.search.index, threshold=threshold, where=where)
@@ -255,7 +255,7 @@ class Model:
         """
         from firth.search.documents import compare_documents
 
-        with self._said():
+        with self._silence():
             return self.ask(
                 lambda opened: compare_documents(opened.search.index, a, b, threshold=threshold)
             )
@@ -270,7 +270,7 @@ class Model:
         """
         from firth.pipeline.stages import add_documents
 
-        with self._said():
+        with self._silence():
             return add_documents(self.run, documents)
 
     def remove(self, ids: Iterable[str]) -> CorpusSummary:
@@ -281,7 +281,7 @@ class Model:
         """
         from firth.pipeline.stages import remove_documents
 
-        with self._said():
+        with self._silence():
             return remove_documents(self.run, checked_texts(ids, "ids"))
 
     def save_encoder(self, folder: str | Path, force: bool = False) -> Path:
@@ -290,12 +290,12 @@ class Model:
         Raises:
             InputError: It has no files, as an object and a service have none.
         """
-        with self._said():
+        with self._silence():
             return save_encoder(self.run, self.encoder, Path(folder), force)
 
     def save_static(self, folder: str | Path, force: bool = False) -> Path:
         """Copy the learned static model to a folder that `SentenceTransformer(folder)` opens."""
-        with self._said():
+        with self._silence():
             return save_static(self.run, Path(folder), force)
 
     def report(self, path: str | Path, force: bool = False) -> Path:
@@ -304,7 +304,7 @@ class Model:
 
         return write_report(self.run, Path(path), force)
 
-    def _said(self) -> AbstractContextManager[None]:
+    def _silence(self) -> AbstractContextManager[None]:
         return silenced() if self.quiet else nullcontext()
 
 

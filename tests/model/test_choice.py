@@ -49,9 +49,9 @@ def install(
     monkeypatch: pytest.MonkeyPatch, *names: str, reads: str = "en", speed: float = 100
 ) -> None:
     """Let packages bring encoders of these names, in this order, and no others."""
-    known = {name: Automatic(frozenset([reads]), speed) for name in names}
-    monkeypatch.setattr("firth.pipeline.choice.AUTOMATIC", {**known, **AUTOMATIC})
-    monkeypatch.setattr("firth.pipeline.choice.is_brought", known.__contains__)
+    installed = {name: Automatic(frozenset([reads]), speed) for name in names}
+    monkeypatch.setattr("firth.pipeline.choice.AUTOMATIC", {**installed, **AUTOMATIC})
+    monkeypatch.setattr("firth.pipeline.choice.is_brought", installed.__contains__)
 
 
 def test_the_best_installed_encoder_is_taken_and_kept(
@@ -63,8 +63,8 @@ def test_the_best_installed_encoder_is_taken_and_kept(
     """It is named in the settings, with its reason; what is installed later changes no run."""
     install(monkeypatch, encoders["knows"])
     model = firth.build(DOCUMENTS, tmp_path / "run", settings=HELD_OUT)
-    said = capsys.readouterr().err
-    assert "reads en. On held-out text, against n-grams of stems: no significant loss (" in said
+    notes = capsys.readouterr().err
+    assert "reads en. On held-out text, against n-grams of stems: no significant loss (" in notes
     assert model.built is not None
     assert model.built.as_dict()["encoder"] == encoders["knows"]
     assert load_settings(tmp_path / "run" / "settings.toml").encoder.model == encoders["knows"]
@@ -83,8 +83,8 @@ def test_the_text_overrules_an_encoder_that_does_not_know_it(
     """The next one is asked; without another, the run is that of the text alone, to the byte."""
     install(monkeypatch, encoders["knows-nothing"], encoders["knows"])
     firth.build(DOCUMENTS, tmp_path / "next", settings=HELD_OUT)
-    said = capsys.readouterr().err
-    assert f"{encoders['knows-nothing']} is rejected: " in said
+    notes = capsys.readouterr().err
+    assert f"{encoders['knows-nothing']} is rejected: " in notes
     assert load_settings(tmp_path / "next" / "settings.toml").encoder.model == encoders["knows"]
     install(monkeypatch, encoders["knows-nothing"])
     overruled = firth.build(DOCUMENTS, tmp_path / "overruled", settings=HELD_OUT)
@@ -98,7 +98,7 @@ def test_the_text_overrules_an_encoder_that_does_not_know_it(
 
 
 @pytest.mark.parametrize(
-    ("reads", "speed", "language", "said"),
+    ("reads", "speed", "language", "note"),
     [
         ("fi", 100, "auto", "no installed encoder is known to read en. "),
         ("fi", 100, "en+fi", "no installed encoder is known to read en+fi"),
@@ -112,12 +112,12 @@ def test_another_language_and_too_many_sentences_leave_the_text_alone(
     reads: str,
     speed: float,
     language: str,
-    said: str,
+    note: str,
 ) -> None:
     """The note says why, and what to do."""
     install(monkeypatch, encoders["knows"], reads=reads, speed=speed)
     model = firth.build(SHORT, settings={"corpus.language": language})
-    assert said in capsys.readouterr().err.replace("\n", " ")
+    assert note in capsys.readouterr().err.replace("\n", " ")
     assert model.run.settings.encoder.model == "none"
 
 
@@ -140,19 +140,19 @@ def test_plain_strings_are_matched_with_the_encoder_that_a_build_takes(
     """By the recognized language; `none` compares words and characters alone."""
     language = language_of_texts(texts)
     install(monkeypatch, encoders["knows"], reads=language)
-    asked = (None, "auto", encoders["knows"], "none")
-    found = {name: firth.match(texts, encoder=name).candidates for name in asked}
-    assert found[None] == found["auto"] == found[encoders["knows"]]
-    assert set(found[None]) - set(found["none"]) == {ENCODER, ALL}
+    names = (None, "auto", encoders["knows"], "none")
+    candidates = {name: firth.match(texts, encoder=name).candidates for name in names}
+    assert candidates[None] == candidates["auto"] == candidates[encoders["knows"]]
+    assert set(candidates[None]) - set(candidates["none"]) == {ENCODER, ALL}
     model = firth.build(texts, quiet=True)
     assert model.run.settings.encoder.model == encoders["knows"]
     assert model.similarity(texts[0], texts[0]) > 0.99
     install(monkeypatch, encoders["knows"], reads="another")
-    assert firth.match(texts).candidates == found["none"]
+    assert firth.match(texts).candidates == candidates["none"]
     assert firth.build(texts, quiet=True).similarity(texts[0], texts[1]) < 1
     if len(texts) > 20:
-        known = [vars(firth.calibrate(texts, encoder=name).matches) for name in (None, "none")]
-        assert known[0] == known[1]
+        rates = [vars(firth.calibrate(texts, encoder=name).matches) for name in (None, "none")]
+        assert rates[0] == rates[1]
 
 
 def test_an_encoder_that_fails_costs_no_build(

@@ -49,8 +49,8 @@ def test_each_text_has_the_sentences_and_stems_of_its_language(runs: dict[str, R
         corpus = Corpus.open(run, "all")
         assert corpus.language == name
         ids, bounds = corpus.document_ids(), corpus.document_bounds
-        every = corpus.texts(np.arange(len(corpus)))
-        sentences[name] = {id: every[bounds[d] : bounds[d + 1]] for d, id in enumerate(ids)}
+        texts = corpus.texts(np.arange(len(corpus)))
+        sentences[name] = {id: texts[bounds[d] : bounds[d + 1]] for d, id in enumerate(ids)}
         spaces[name] = WordSpace.load(run.folder(WORDS))
     assert sentences["de+fr"] == sentences["de"] | sentences["fr"]
     for language, other in permutations(("de", "fr")):
@@ -58,9 +58,9 @@ def test_each_text_has_the_sentences_and_stems_of_its_language(runs: dict[str, R
         own = [*chain.from_iterable(sentences[language].values())]
         assert [mixed.idf.terms(text) for text in own] == [alone.idf.terms(text) for text in own]
         assert any(stems_of(text, stemmer_of(other)) != alone.idf.terms(text) for text in own)
-        whole = "\n".join(own)
-        assert split_paragraphs(whole, "de+fr") == split_paragraphs(whole, language)
-        assert split_paragraphs(whole, other) != split_paragraphs(whole, language)
+        text = "\n".join(own)
+        assert split_paragraphs(text, "de+fr") == split_paragraphs(text, language)
+        assert split_paragraphs(text, other) != split_paragraphs(text, language)
 
 
 def test_one_language_is_read_as_before(runs: dict[str, Run], tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_one_language_is_read_as_before(runs: dict[str, Run], tmp_path: Path) ->
     files = [
         file for file in named.path.rglob("*") if file.suffix in (".json", ".safetensors", ".npy")
     ]
-    kept = {file.relative_to(named.path): file.read_bytes() for file in files}
-    kept = {name: held for name, held in kept.items() if name.name != "manifest.json"}
-    assert kept == {name: (runs["de"].path / name).read_bytes() for name in kept}
-    assert {name.suffix for name in kept} >= {".json", ".safetensors", ".npy"}
+    stored = {file.relative_to(named.path): file.read_bytes() for file in files}
+    stored = {name: content for name, content in stored.items() if name.name != "manifest.json"}
+    assert stored == {name: (runs["de"].path / name).read_bytes() for name in stored}
+    assert {name.suffix for name in stored} >= {".json", ".safetensors", ".npy"}
 
 
 def test_a_query_of_one_word_is_read_by_the_language_that_knows_it(runs: dict[str, Run]) -> None:
@@ -85,8 +85,8 @@ def test_a_query_of_one_word_is_read_by_the_language_that_knows_it(runs: dict[st
 
 def test_the_encoder_that_is_taken_home_has_the_stems_of_each_word(runs: dict[str, Run]) -> None:
     model = firth.load(runs["de+fr"].path)
-    for one, two in (("attendait", "attendaient"), ("Schule", "Schulen")):
-        vectors = model.encode([one, two])
+    for a, b in (("attendait", "attendaient"), ("Schule", "Schulen")):
+        vectors = model.encode([a, b])
         assert vectors[0] @ vectors[1] > 0.99
 
 
@@ -97,9 +97,9 @@ def test_what_differs_follows_the_language_of_the_pair(runs: dict[str, Run]) -> 
         "de": ("Er kommt nicht heute.", "Er kommt heute."),
     }
     for language, (a, b) in pairs.items():
-        found = differences(a, b, language="de+fr")
-        assert found.language == language
-        assert found.mattering
+        result = differences(a, b, language="de+fr")
+        assert result.language == language
+        assert result.mattering
         explained = firth.load(runs["de+fr"].path).explain(a, b)
         assert explained.language == language
         assert "negation" in {word.mark for word in explained.words1}

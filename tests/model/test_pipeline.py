@@ -23,9 +23,9 @@ def test_a_summary_names_what_to_do_next(toy_copy: Path) -> None:
     assert f"Documents: {built.corpus.documents}" in built.text()
     assert all(str(toy_copy) in command for command in built.commands())
     assert built.as_dict()["next"] == list(built.commands())
-    [(one, two)] = examples(Run.open(toy_copy))
-    assert one in built.text()
-    assert one != two
+    [(a, b)] = examples(Run.open(toy_copy))
+    assert a in built.text()
+    assert a != b
     threshold = f"{threshold_of(built.run):.2f}"
     assert f"Threshold: 1% of sentences without a counterpart reach a cosine of {threshold}" in (
         built.text().replace("\n  ", " ")
@@ -49,10 +49,10 @@ def test_a_verdict_names_what_was_asked(count: int, toy_folder: Path) -> None:
     ]
     given = {name: Answers(questions, np.full(2 * count, share))
              for name, share in (("n-grams", 0.5), ("scorer", 0.7))}  # fmt: skip
-    said = verdict(Run.open(toy_folder), compare_answers(given))
-    assert "n-grams 50.0" in said
-    assert "Asked: which sentence follows, which sentence is from the same document" in said
-    assert f"({2 * count} questions about 12 held-out documents)" in said
+    note = verdict(Run.open(toy_folder), compare_answers(given))
+    assert "n-grams 50.0" in note
+    assert "Asked: which sentence follows, which sentence is from the same document" in note
+    assert f"({2 * count} questions about 12 held-out documents)" in note
 
 
 def test_status_shows_what_is_older_than_the_documents(toy_copy: Path) -> None:
@@ -86,12 +86,12 @@ def test_verify_names_what_is_damaged(toy_copy: Path) -> None:
 def test_verify_names_a_stage_of_a_later_version(toy_copy: Path) -> None:
     """An older one is no damage: the next build makes it again."""
     run = Run.open(toy_copy)
-    for change, said in ((1, "update firth"), (-1, "")):
+    for change, note in ((1, "update firth"), (-1, "")):
         path = toy_copy / "words" / "manifest.json"
         manifest = json.loads(path.read_text())
         path.write_text(json.dumps({**manifest, "version": WORDS.version + change}))
-        assert said in " ".join(stages.verify(run)["words"])
-        assert bool(stages.verify(run)["words"]) == bool(said)
+        assert note in " ".join(stages.verify(run)["words"])
+        assert bool(stages.verify(run)["words"]) == bool(note)
 
 
 def test_models_that_do_not_exist_stop_a_build_before_it_begins(tmp_path: Path) -> None:

@@ -111,11 +111,11 @@ WRONG: dict[str, Callable[[Model], object]] = {
 }
 
 
-@pytest.mark.parametrize("said", WRONG)
-def test_what_is_no_text_is_refused(said: str, five: Model) -> None:
+@pytest.mark.parametrize("message", WRONG)
+def test_what_is_no_text_is_refused(message: str, five: Model) -> None:
     """In every public function, with what came and what was expected."""
-    with pytest.raises(InputError, match=said):
-        WRONG[said](five)
+    with pytest.raises(InputError, match=message):
+        WRONG[message](five)
 
 
 @pytest.mark.parametrize("count", [20, 25, 31])

@@ -136,9 +136,9 @@ def frame(language: str, word: str) -> str:
 
 def types(a: str, b: str, language: str = "en") -> list[DifferenceType]:
     """Return the types of differences that matter, and check the other direction."""
-    found, turned = differences(a, b, language=language), differences(b, a, language=language)
-    assert [item.kind for item in found.mattering] == [item.kind for item in turned.mattering]
-    return [item.kind for item in found.mattering]
+    forward, backward = differences(a, b, language=language), differences(b, a, language=language)
+    assert [item.kind for item in forward.mattering] == [item.kind for item in backward.mattering]
+    return [item.kind for item in forward.mattering]
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_what_differs_whichever_comes_first(a: str, b: str) -> None:
 
 
 def test_all_months() -> None:
-    for one, two in combinations(MONTHS, 2):
-        assert differences(f"What was my bill in {one}?", f"What was my bill in {two}?")
+    for a, b in combinations(MONTHS, 2):
+        assert differences(f"What was my bill in {a}?", f"What was my bill in {b}?")
 
 
 def test_a_phrase_of_a_language_without_function_words_has_no_slot() -> None:
@@ -222,25 +222,25 @@ def test_a_phrase_of_a_language_without_function_words_has_no_slot() -> None:
 def test_an_item_has_its_places_in_both_texts() -> None:
     """Spans cut the words out of the texts; the sentence names them; JSON has all."""
     a, b = "The deadline is October 15th.", "The deadline is October 16th!"
-    found = firth.differences(a, b)
-    (item,) = found
+    result = firth.differences(a, b)
+    (item,) = result
     assert [a[slice(*span)] for span in item.spans_a] == ["15th"]
     assert [b[slice(*span)] for span in item.spans_b] == ["16th"]
-    assert (found.verdict, found.language) == ("differ in what matters", "en")
-    assert found.summary() == "They differ in what matters: number: 15th / 16th."
-    assert found.as_dict()["items"][0]["spans_a"] == [[24, 28]]
-    assert "<mark>15th</mark>" in found._repr_html_()
-    assert "15th / 16th" in repr(found)
+    assert (result.verdict, result.language) == ("differ in what matters", "en")
+    assert result.summary() == "They differ in what matters: number: 15th / 16th."
+    assert result.as_dict()["items"][0]["spans_a"] == [[24, 28]]
+    assert "<mark>15th</mark>" in result._repr_html_()
+    assert "15th / 16th" in repr(result)
     hostile = firth.differences("<b>5 ships</b>", "<b>6 ships</b>")._repr_html_()
     assert "<b>" not in hostile
 
 
 def test_what_is_added_contradicts_nothing() -> None:
     long = "The captain sailed, although huge waves broke several wooden masts yesterday evening."
-    found = differences("The captain sailed.", long, language="en")
-    assert not found
-    assert [item.kind for item in found] == [TYPE.ADDED]
-    assert found.verdict == "differ in nothing that matters"
+    result = differences("The captain sailed.", long, language="en")
+    assert not result
+    assert [item.kind for item in result] == [TYPE.ADDED]
+    assert result.verdict == "differ in nothing that matters"
 
 
 def test_what_is_no_text_is_refused() -> None:
@@ -286,10 +286,10 @@ def test_units_of_a_language(language: str) -> None:
     """An equal number of another unit differs; of another form of the unit it does not."""
     units = lexicon_of(language).units
     forms = sorted(units, key=units.__getitem__)
-    pairs = [(one, two) for one in forms for two in forms if units[one] == units[two] and one < two]
+    pairs = [(a, b) for a in forms for b in forms if units[a] == units[b] and a < b]
     if pairs:
-        one, two = pairs[0]
-        assert types(frame(language, f"5 {one}"), frame(language, f"5 {two}"), language) == []
+        a, b = pairs[0]
+        assert types(frame(language, f"5 {a}"), frame(language, f"5 {b}"), language) == []
     other = next(form for form in forms if units[form] != units[forms[0]])
     both = frame(language, f"5 {forms[0]}"), frame(language, f"5 {other}")
     assert types(*both, language) == [TYPE.NUMBER]
@@ -317,18 +317,18 @@ def test_opposites_of_a_language(language: str) -> None:
     """Both directions, by stems; a language's list has ten pairs or more."""
     lexicon = lexicon_of(language)
     assert len(lexicon.opposites) >= 20
-    known = [
+    words = [
         word
         for word in lexicon.opposites
         if (" " not in word and len(word) > 1) or language == "zh"
     ]
-    found = 0
-    for word in known[:12]:
+    count = 0
+    for word in words[:12]:
         other = sorted(lexicon.opposites[word])[0]
         if stems([word, other], stemmer_of(language)) == [word, other] and " " not in other:
             kinds = types(frame(language, word), frame(language, other), language)
-            found += bool({TYPE.OPPOSITE, TYPE.NEGATION} & {*kinds})
-    assert found >= 3
+            count += bool({TYPE.OPPOSITE, TYPE.NEGATION} & {*kinds})
+    assert count >= 3
 
 
 @pytest.mark.parametrize("language", sorted({*LANGUAGES} - {"fa", "he", "ja", "ko", "vi", "zh"}))

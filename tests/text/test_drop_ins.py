@@ -42,7 +42,7 @@ def test_langchain() -> None:
     documents = pytest.importorskip("langchain_core.documents")
     compressor = recipe("BaseDocumentCompressor")["SaysTheSame"]()
     texts = [RIGHT, WRONG]
-    found = compressor.compress_documents(
+    results = compressor.compress_documents(
         [documents.Document(page_content=text) for text in texts], RIGHT
     )
-    assert [document.page_content for document in found] == [RIGHT]
+    assert [document.page_content for document in results] == [RIGHT]

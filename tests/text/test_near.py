@@ -30,8 +30,8 @@ def test_all_near_copies_are_found(texts: list[str], threshold: float) -> None:
     assert table.distinct().tolist() == distinct
     expected = {}
     for i, j in combinations(distinct, 2):
-        one, two = bigrams(texts[i]), bigrams(texts[j])
-        if (score := len(one & two) / len(one | two)) >= threshold:
+        a, b = bigrams(texts[i]), bigrams(texts[j])
+        if (score := len(a & b) / len(a | b)) >= threshold:
             expected[i, j] = score
     with patch("firth.text.near.NEAR", threshold):
         pairs, first = table.near(), table.near(before=3)

@@ -15,10 +15,10 @@ STEMS = st.lists(st.text(CHARACTERS, max_size=12), max_size=8, unique=True)
 def ngrams(stem: str) -> set[str]:
     """The n-grams of `<stem>`: 3 to 5 characters, 1 to 3 in a syllabary; with a digit it is one."""
     framed = f"<{stem}>"
-    whole = any(c.isdigit() for c in stem)
+    has_digit = any(c.isdigit() for c in stem)
     sizes = (1, 2, 3) if _SYLLABIC.search(stem) else (3, 4, 5)
     grams = {framed[i : i + n] for n in sizes for i in range(len(framed) - n + 1)}
-    return {framed} if whole or not grams else grams - {"<", ">"}
+    return {framed} if has_digit or not grams else grams - {"<", ">"}
 
 
 @given(STEMS)
@@ -26,20 +26,20 @@ def test_the_table_holds_the_ngrams(stems: list[str]) -> None:
     """Rows of the table share as many columns as their stems share n-grams."""
     table = gram_table(stems)
     shared = (table @ table.T).toarray()
-    for i, one in enumerate(stems):
-        for j, two in enumerate(stems):
-            assert shared[i, j] == len(ngrams(one) & ngrams(two))
+    for i, a in enumerate(stems):
+        for j, b in enumerate(stems):
+            assert shared[i, j] == len(ngrams(a) & ngrams(b))
 
 
 @given(STEMS, STEMS)
-def test_cosines_are_symmetric_and_one_for_equal_stems(one: list[str], two: list[str]) -> None:
+def test_cosines_are_symmetric_and_one_for_equal_stems(a: list[str], b: list[str]) -> None:
     """Cosines lie in [0, 1], do not depend on the order, and are 1 for a stem and itself."""
-    cosines = spelling_cosines(one, two)
-    assert np.array_equal(cosines, spelling_cosines(two, one).T)
+    cosines = spelling_cosines(a, b)
+    assert np.array_equal(cosines, spelling_cosines(b, a).T)
     assert (cosines >= 0).all()
     assert (cosines <= 1 + 1e-12).all()
-    for i, stem in enumerate(one):
-        assert stem not in two or np.isclose(cosines[i, two.index(stem)], 1)
+    for i, stem in enumerate(a):
+        assert stem not in b or np.isclose(cosines[i, b.index(stem)], 1)
 
 
 def test_related_forms_are_partly_alike_and_numbers_are_not() -> None:
@@ -58,11 +58,11 @@ def test_letters_of_a_syllabary_count_by_themselves() -> None:
 
 def test_an_article_that_is_written_with_its_word_counts_less() -> None:
     """What most sentences have says little; numbers keep their one n-gram."""
-    others = [3 * chr(code) for code in range(ord("b"), ord("y"))]
-    common = fit_idf([f"al{other} 1984" for other in others], "none").common_grams
+    words = [3 * chr(code) for code in range(ord("b"), ord("y"))]
+    common = fit_idf([f"al{word} 1984" for word in words], "none").common_grams
 
-    def cosine(one: str, two: str, weights: object) -> float:
-        table = gram_table([one, two], weights)  # type: ignore[arg-type]
+    def cosine(first: str, second: str, weights: object) -> float:
+        table = gram_table([first, second], weights)  # type: ignore[arg-type]
         a, b = table.toarray()
         return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
