@@ -254,7 +254,8 @@ learned("parts", replace(SCHEDULE, micro_batches=2), contrastive)
 
 def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    known = {"PYTHONPATH": os.pathsep.join(sys.path), "FIRTH_DEVICE": "cpu"}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    known = {"PYTHONPATH": path, "FIRTH_DEVICE": "cpu"}
     for count in "12":
         (tmp_path / count).mkdir()
         torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", count]
