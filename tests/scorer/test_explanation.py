@@ -131,7 +131,7 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
         "Shared topics: tax, cut, pay (0.02); tax, rate (0.01). "
         "Only in sentence 1: families, two, Monday. "
         "Only in sentence 2: didn't, 3, people. "
-        "Caution: number: two / 3; negation: – / didn't."
+        "Caution: number: two / 3; negation: \u2013 / didn't."
     )
     assert example().equation == "similarity 0.2500 = +0.1600 words +0.0900 topics"
     assert example().unknown == ("people",)
