@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pandas import DataFrame
+from scipy.cluster.hierarchy import linkage
 
 import firth
 from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.search.calibration import Calibration, MatchNull, Strangers
 from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS, Review, _chosen
-from firth.search.pairing import Compared, Leads, grouped, leads
+from firth.search.pairing import Compared, Leads, _joined, grouped, leads
 from firth.text.near import Kind
 from firth.text.types import Singles
 
@@ -140,6 +141,37 @@ def test_groups_of_one_list_heed_their_null() -> None:
     assert not grouped(compared, None, 0.01).is_match.any()
 
 
+def test_groups_of_one_list_join_by_average_linkage() -> None:
+    """As SciPy joins them: the members of each, its height, and so its lead, times its size."""
+    rows = np.abs(np.random.default_rng(6).standard_normal((40, 12)))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = (rows @ rows.T).astype(np.float32)
+    left, right = np.nonzero(~np.eye(40, dtype=bool))
+    parents, group_leads = _joined(Compared((left, right), cosines[left, right], (40, 40)))
+    members = [{at} for at in range(40)] + [set() for _ in range(39)]
+    for number, parent in enumerate(parents.tolist()[:-1]):
+        members[parent] |= members[number]
+    angles = np.arccos(np.clip(cosines.astype(float), 0, 1))
+    joins = linkage(angles[np.triu_indices(40, 1)], "average")
+    expected, heights = [{at} for at in range(40)], [0.0] * 40 + joins[:, 2].tolist()
+    above = [np.pi / 2] * 79
+    for number, (a, b) in enumerate(joins[:, :2].astype(int).tolist(), 40):
+        expected.append(expected[a] | expected[b])
+        above[a] = above[b] = heights[number]
+    for group, height, higher in zip(expected[40:], heights[40:], above[40:], strict=True):
+        lead = (higher - height) / height * np.cbrt(len(group) / 2) if len(group) <= 8 else 0
+        assert group_leads[members.index(group)] == pytest.approx(lead, abs=1e-5)
+
+
+def test_a_list_says_itself_what_distinguishes_its_entries() -> None:
+    """Years that meet one another are no copies; a word and its abbreviation may be."""
+    words = [" ".join(text.split()[:4]) for text in LEFT[:60]]
+    seasons = [f"{year} {word} season" for word in words for year in ("1998", "1999", "2000")]
+    assert match(seasons).matches == 0
+    streets = [f"{word} {kind}" for word in words for kind in ("street", "st")] + RIGHT[:60]
+    assert match(streets).matches > 100
+
+
 def test_a_match_is_mutual_and_ahead_on_both_sides() -> None:
     """The lead is the smaller gap, over the own angle; a rival that is nearer makes none."""
     angles = np.array([[0.4, 0.9, 1.0, 1.1], [0.3, 0.2, 1.2, 1.3], [1.5, 1.5, 0.5, 0.75]])
@@ -195,22 +227,23 @@ def test_a_list_is_matched_with_itself() -> None:
     assert alike[1].group is None
 
 
-def test_a_text_of_a_list_may_have_many_copies() -> None:
-    """Groups are what is far from all others; a list without copies has none."""
-    copies = [(at, changed(text, 7 * at + k)) for at, text in enumerate(LEFT[:60]) for k in
-              range(at % 7)]  # fmt: skip
-    texts = [text for _, text in copies] + RIGHT[:100]
-    owners = [at for at, _ in copies] + [*range(1_000, 1_100)]
-    matches = match(texts)
-    right_ones = [owners[item.left] == owners[item.right] for item in matches.found
-                  if item.right is not None]  # fmt: skip
-    assert np.mean(right_ones) > 0.9
-    assert sum(right_ones) > 0.85 * sum(owners.count(at) > 1 for at in owners)
-    groups: dict[int | None, set[int]] = {}
-    for item in matches.found:
-        groups.setdefault(item.group, set()).add(owners[item.left])
-    assert np.mean([len(group) == 1 for group in groups.values()]) > 0.9
+@pytest.mark.parametrize(("least", "most", "found"), [(1, 6, 0.5), (2, 40, 0.95)])
+def test_a_text_of_a_list_may_have_many_copies(least: int, most: int, found: float) -> None:
+    """Groups are whole, and of one text each; few of their texts are said to be false."""
+    sizes = [*np.random.default_rng(8).integers(least, most, 50).tolist(), *[1] * 50]
+    owners = np.repeat(np.arange(100), sizes)
+    matches = match([changed(LEFT[owner], at) for at, owner in enumerate(owners.tolist())])
+    groups = np.array([-1 - item.left if item.group is None else item.group for item in matches])
+    same, joined = (labels[:, None] == labels for labels in (owners, groups))
+    pairs = ~np.eye(len(owners), dtype=bool)
+    assert (same & joined & pairs).sum() > found * (same & pairs).sum()
+    assert (same & joined & pairs).sum() > 0.9 * (joined & pairs).sum()
     assert "groups" in matches.summary()
+    assert (matches.false_share or 1) < 0.12
+
+
+def test_a_list_without_copies_has_no_groups() -> None:
+    """Of strangers hardly one is ahead as a copy is."""
     assert len(match(LEFT).found) <= 3
 
 

@@ -379,10 +379,9 @@ def _compared(
     size = len(distinct[-1].firsts)
     pairs_of_keys = np.unique(np.concatenate([i * size + j for i, j in (*met, equal)]))
     pairs = pairs_of_keys // size, pairs_of_keys % size
-    if not single:
-        words = halves(table.words)
-        stay = ~differ_in(*words, pairs, opposed_words(words[1]))
-        pairs = pairs[0][stay], pairs[1][stay]
+    words = halves(table.words)
+    stay = ~differ_in(*words, pairs, opposed_words(words[1], 2 if single else 1))
+    pairs = pairs[0][stay], pairs[1][stay]
     similarities: dict[str, Singles] = {
         WORDS: cosines(*halves(table.stems), pairs),
         CHARACTERS: cosines(*halves(table.characters), pairs),

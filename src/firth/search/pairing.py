@@ -13,9 +13,11 @@ the whole gap there, too, the null is that of strangers: right where nothing has
 too careful where most have one, whose second best are often siblings of it. So lists have a null
 with a small part of the gap, and the strangers' only decides whether anything matches at all.
 
-In one list a text may have many copies. There the texts join by their nearest pairs (single
-linkage), and the lead of a group is how far it is from all others, relative to its own widest step;
-of two texts that is the lead of their match. Strangers are what is left without the groups.
+In one list a text may have many copies. There the nearest groups of texts join, by the mean angle
+between them (average linkage), and the lead of a group is how far it is from the nearest other,
+relative to its own mean angle, times the cube root of half of its size: a wide group is rarely
+ahead by chance. In a space of d dimensions the share (1 + lead)^-d of strangers has such a lead
+(Levina and Bickel 2004). A text that has copies errs only where chance is ahead of these, too.
 """
 
 from dataclasses import dataclass, replace
@@ -38,7 +40,11 @@ _SURE = 1e-3
 _PART = 0.15
 """Part of the gap by which the best of a text without a counterpart is nearer, seen from the other
 side. Half of the lists of names chose it, with `_HARDLY` and `LEVELS`."""
-_CUTS = 0.2, 0.3, 0.5, 0.8, 1.2
+_DIMENSIONS = 5.0
+"""Of the space of texts, at most. Half of the lists of names, and lists of copies, chose it."""
+_ALL = 0.3
+"""Lead from which most texts with a copy are in a group."""
+_CUTS = tuple(0.25 * 1.1**step for step in range(32))
 """Leads of groups that are tried, the lowest first."""
 _LARGEST = 0.2
 """Share of a list that one group has at most."""
@@ -75,14 +81,6 @@ class Compared:
         numbers[mine[order], rank] = others[order]
         angles[mine[order], rank] = np.arccos(np.clip(self.cosines[order].astype(float), 0, 1))
         return numbers, angles
-
-    def without(self, labels: Ints) -> "Compared":
-        """Return the pairs of texts that have not the same label, (n,); -1 is no label."""
-        left, right = (labels[side] for side in self.pairs)
-        stay = (left != right) | (left < 0)
-        return replace(
-            self, pairs=(self.pairs[0][stay], self.pairs[1][stay]), cosines=self.cosines[stay]
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,29 +224,39 @@ def grouped(compared: Compared, precision: float | None, rate: float | None) -> 
 
     The lead of a text is that of its group.
     """
-    parents, group_leads = _joined(compared)
     alone, n = leads(compared), compared.sizes[0]
     found = replace(alone.found(1.0, None), is_match=np.zeros(n, bool))
-    for cut in _CUTS if len(alone.null) >= FEWEST else ():
-        groups = _labels(parents, group_leads, n, cut)
-        inside = groups >= 0
-        apart = leads(compared.without(groups))
-        chance = float(_share_from(apart.strangers, np.array([cut]))[0])
-        allowed = rate if rate is not None else (1 - (precision or 0)) * inside.sum() / n
-        if chance > allowed or not inside.any():
-            continue
-        numbers, angles = compared.nearest(0, 2)
-        values = np.where(inside, group_leads[groups], 0.0)
-        return Found(
-            nearest=numbers,
-            cosines=np.cos(angles),
-            leads=values,
-            chances=_share_from(apart.strangers, values),
-            is_match=inside,
-            groups=groups,
-            expected_false=n * chance,
-        )
-    return found
+    if len(alone.null) < FEWEST:
+        return found
+    parents, group_leads = _joined(compared)
+    dimensions = _dimensions(compared)
+    with_copy = (_labels(parents, group_leads, n, _ALL) >= 0).sum()
+    without = min(n, (n - with_copy) / (1 - (1 + _ALL) ** -dimensions))
+    grown = [_labels(parents, group_leads, n, cut) for cut in _CUTS]
+    chances = (1 + np.array(_CUTS)) ** -dimensions
+    matches = np.array([(groups >= 0).sum() for groups in grown])
+    false = without * chances + matches * chances**2
+    is_good = chances <= rate if rate is not None else false <= (1 - (precision or 0)) * matches
+    good = np.flatnonzero(is_good & (matches > 0))
+    if not len(good) or not (chances * n <= _ANY * matches).any():
+        return found
+    groups = grown[good[0]]
+    values = np.where(groups >= 0, group_leads[groups], 0.0)
+    return replace(
+        found,
+        leads=values,
+        chances=(1 + values) ** -dimensions,
+        is_match=groups >= 0,
+        groups=groups,
+        expected_false=float(false[good[0]]),
+    )
+
+
+def _dimensions(compared: Compared) -> float:
+    """Return the dimensions of the space, by the ratios of the angles of the next texts."""
+    angles = np.maximum(compared.nearest(0, _DEPTH)[1], _SURE)
+    steps = np.log(angles[:, 1:] / angles[:, :-1]) * np.arange(1, _DEPTH)
+    return float(min(_DIMENSIONS, np.log(2) / max(float(np.median(steps)), _SURE)))
 
 
 def _labels(parents: Ints, group_leads: Floats, texts: int, cut: float) -> Ints:
@@ -263,41 +271,44 @@ def _labels(parents: Ints, group_leads: Floats, texts: int, cut: float) -> Ints:
 
 
 def _joined(compared: Compared) -> tuple[Ints, Floats]:
-    """Return how the texts of one list join by their nearest pairs.
+    """Return how the texts of one list join, each two groups that are nearest to one another.
 
-    Of the texts and then of groups of two others each, in the order in which they join: the group
-    that each joins in, or -1, and its lead; 0 for texts.
+    Of the texts and then of groups of two others each: the group that each joins in, or -1, and its
+    lead; 0 for texts. Texts that are not compared are at a right angle.
     """
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import minimum_spanning_tree
+    from scipy.sparse import coo_matrix
 
     n = compared.sizes[0]
-    angles = np.arccos(np.clip(compared.cosines.astype(float), 0, 1))
-    tree = minimum_spanning_tree(csr_matrix((angles, compared.pairs), shape=(n, n))).tocoo()
-    order = np.argsort(tree.data, kind="stable")
-    parents, heights, sizes = [-1] * n, [0.0] * n, [1] * n
-    roots = list(range(n))
-    """The last group of each text, followed from group to group."""
-
-    def root(number: int) -> int:
-        while parents[number] >= 0:
-            number = parents[number]
-        return number
-
-    for at in order.tolist():
-        ends = []
-        for text in (int(tree.row[at]), int(tree.col[at])):
-            roots[text] = root(roots[text])
-            ends.append(roots[text])
-        for end in ends:
-            parents[end] = len(heights)
-        roots[int(tree.row[at])] = len(heights)
-        sizes.append(sum(sizes[end] for end in ends))
-        heights.append(float(tree.data[at]))
-        parents.append(-1)
-    joins, height = np.array(parents), np.array(heights)
-    gap = np.where(joins >= 0, height[joins] - height, 0.0)
-    lead = gap / np.maximum(height, _NEAREST)
-    lead[:n] = 0.0
-    lead[np.array(sizes) > max(2, _LARGEST * n)] = 0.0
-    return joins, lead
+    parents, heights, counts = np.full(2 * n, -1), np.zeros(2 * n), np.ones(2 * n)
+    nodes, sizes, made = np.arange(n), np.ones(n), n
+    once = compared.pairs[0] < compared.pairs[1]
+    left, right = (side[once] for side in compared.pairs)
+    sums = np.arcsin(np.clip(compared.cosines[once].astype(float), 0, 1))
+    """Of two groups: right angles less the angles of all their pairs."""
+    while len(sums):
+        near = np.tile(sums / (sizes[left] * sizes[right]), 2)
+        mine, others = np.concatenate([left, right]), np.concatenate([right, left])
+        order = np.lexsort((others, -near, mine))
+        order = order[np.unique(mine[order], return_index=True)[1]]
+        nearest, best = np.full(len(sizes), -1), np.zeros(len(sizes))
+        nearest[mine[order]], best[mine[order]] = others[order], near[order]
+        own = np.arange(len(sizes))
+        first = np.flatnonzero((best > 0) & (nearest > own) & (nearest[nearest] == own))
+        if not len(first):
+            break
+        second, joint = nearest[first], np.arange(made, made + len(first))
+        made += len(first)
+        parents[nodes[first]] = parents[nodes[second]] = joint
+        heights[joint], counts[joint] = np.pi / 2 - best[first], sizes[first] + sizes[second]
+        nodes[first], own[second] = joint, first
+        kept, to = np.unique(own, return_inverse=True)
+        nodes, sizes = nodes[kept], np.bincount(to, sizes).astype(float)
+        ends = np.sort([to[left], to[right]], axis=0)
+        apart = ends[0] != ends[1]
+        rest = coo_matrix((sums[apart], ends[:, apart]), [len(kept)] * 2).tocsr().tocoo()
+        left, right, sums = rest.row, rest.col, rest.data
+    parents, heights, counts = parents[:made], heights[:made], counts[:made]
+    above = np.where(parents >= 0, heights[parents], np.pi / 2)
+    lead = (above - heights) / np.maximum(heights, _NEAREST) * np.cbrt(counts / 2)
+    is_group = (counts > 1) & (counts <= max(2, _LARGEST * n))
+    return parents, np.where(is_group, lead, 0.0)

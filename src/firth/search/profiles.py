@@ -6,6 +6,7 @@ which one text is among the nearest of the other. Where lists are long, texts me
 in them: what most of them have says little, and costs most.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -181,7 +182,7 @@ def _products(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
     return products
 
 
-def opposed_words(rows: "sparse.csr_matrix") -> frozenset[tuple[int, int]]:
+def opposed_words(rows: "sparse.csr_matrix", least: int = 1) -> frozenset[tuple[int, int]]:
     """Return pairs of words, the lower number first, that tell entries of a list apart.
 
     In a list without duplicates, entries that differ in one word each say that both words matter:
@@ -189,6 +190,7 @@ def opposed_words(rows: "sparse.csr_matrix") -> frozenset[tuple[int, int]]:
 
     Args:
         rows: 1 where an entry has a word, (n, vocabulary).
+        least: Opposites of each word at least; 2 where copies have words and their abbreviations.
     """
     rng = np.random.default_rng(13)
     digests = rng.integers(0, 2**63, rows.shape[1], np.uint64)
@@ -209,7 +211,9 @@ def opposed_words(rows: "sparse.csr_matrix") -> frozenset[tuple[int, int]]:
         for at, word in enumerate(alike):
             for other in alike[at + 1 :]:
                 met[word, other] = met.get((word, other), 0) + 1
-    return frozenset(pair for pair, count in met.items() if count > 1)
+    pairs = [pair for pair, count in met.items() if count > 1]
+    opposed = Counter(word for pair in pairs for word in pair)
+    return frozenset(pair for pair in pairs if min(opposed[word] for word in pair) >= least)
 
 
 _MOST_OPPOSED = 100
