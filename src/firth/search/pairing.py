@@ -226,8 +226,6 @@ def grouped(compared: Compared, precision: float | None, rate: float | None) -> 
     """
     alone, n = leads(compared), compared.sizes[0]
     found = replace(alone.found(1.0, None), is_match=np.zeros(n, bool))
-    if len(alone.null) < FEWEST:
-        return found
     parents, group_leads = _joined(compared)
     dimensions = _dimensions(compared)
     with_copy = (_labels(parents, group_leads, n, _ALL) >= 0).sum()
@@ -238,7 +236,8 @@ def grouped(compared: Compared, precision: float | None, rate: float | None) -> 
     false = without * chances + matches * chances**2
     is_good = chances <= rate if rate is not None else false <= (1 - (precision or 0)) * matches
     good = np.flatnonzero(is_good & (matches > 0))
-    if not len(good) or not (chances * n <= _ANY * matches).any():
+    is_sure = len(alone.null) >= FEWEST and (chances * n <= _ANY * matches).any()
+    if not is_sure or not len(good):
         return found
     groups = grown[good[0]]
     values = np.where(groups >= 0, group_leads[groups], 0.0)
@@ -281,7 +280,7 @@ def _joined(compared: Compared) -> tuple[Ints, Floats]:
     n = compared.sizes[0]
     parents, heights, counts = np.full(2 * n, -1), np.zeros(2 * n), np.ones(2 * n)
     nodes, sizes, made = np.arange(n), np.ones(n), n
-    once = compared.pairs[0] < compared.pairs[1]
+    once = (compared.pairs[0] < compared.pairs[1]) & (compared.cosines > 0)
     left, right = (side[once] for side in compared.pairs)
     sums = np.arcsin(np.clip(compared.cosines[once].astype(float), 0, 1))
     """Of two groups: right angles less the angles of all their pairs."""
@@ -293,9 +292,7 @@ def _joined(compared: Compared) -> tuple[Ints, Floats]:
         nearest, best = np.full(len(sizes), -1), np.zeros(len(sizes))
         nearest[mine[order]], best[mine[order]] = others[order], near[order]
         own = np.arange(len(sizes))
-        first = np.flatnonzero((best > 0) & (nearest > own) & (nearest[nearest] == own))
-        if not len(first):
-            break
+        first = np.flatnonzero((nearest > own) & (nearest[nearest] == own))
         second, joint = nearest[first], np.arange(made, made + len(first))
         made += len(first)
         parents[nodes[first]] = parents[nodes[second]] = joint
