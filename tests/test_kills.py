@@ -190,7 +190,9 @@ def counted() -> Iterator[dict[str, dict[str, int]]]:
         from figures import record
 
         kinds = ("kills", "midway", "ended")
-        rows = {name: [*counts[name].values(), "equal"] for name in COMMANDS}
+        rows: dict[str, list[int | str]] = {
+            name: [*counts[name].values(), "equal"] for name in COMMANDS
+        }
         rows["all"] = [*(sum(each[kind] for each in counts.values()) for kind in kinds), "equal"]
         record(
             "kills",
