@@ -1,0 +1,167 @@
+"""One list whose records have copies: precision and recall of `firth.match` and of a fixed cosine.
+
+usage: python benchmarks/records.py --data-dir DIR
+
+*Citations* are made of titles of DBLP: 150 entities with 2 to 40 noisy copies each, and 600 records
+without a copy. *Copies* are made so of the right lists, without authors and venues. *Concatenated*
+is a left list and a right one. *No copies* is a right list. Every second list chose the rules, and
+so did seeds 1 to 3; the others, and new seeds, confirm. Titles of citations are those of the list
+that chose. Pairs are counted, those of equal texts included.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import firth
+from figures import Cell, record
+from firth.evaluation.bootstrap import Sample, bootstrap_seed, estimate, mean_of_rows
+from firth.run.console import set_quiet
+from firth.run.settings import TEXT_ALONE
+from firth.text.types import Ints
+from lists import COSINE, Pairs, cosines, read
+
+SEED, SEEDS = 13, (21, 22, 23)
+ENTITIES, SINGLES, MOST, LONGEST = 150, 600, 40, 2_000
+VENUES = ("Machine Learning", "Neural Computation", "VLDB Journal", "SIGMOD Conference",
+          "Information and Computation", "Technical Report", "Journal of the ACM")  # fmt: skip
+HEADS = ["lists, method", "precision of pairs", "recall", "F1", "false, said and true", "matched"]
+
+
+def misspelled(word: str, rng: np.random.Generator) -> str:
+    """Return a word without a letter, with one more, or with two exchanged."""
+    at, letter = int(rng.integers(len(word) - 1)), chr(97 + int(rng.integers(26)))
+    forms = word[at + 1 :], word[at + 1] + word[at] + word[at + 2 :], letter + word[at:]
+    return word[:at] + forms[int(rng.integers(3))]
+
+
+def copied(fields: Sequence[str], rng: np.random.Generator) -> str:
+    """Return a record with words left out, misspelled or cut, and fields in another order."""
+    copies = []
+    for field in fields:
+        if len(fields) > 1 and field != fields[0] and rng.random() < 0.15:
+            continue
+        words = []
+        for word in field.split():
+            chance = rng.random()
+            if chance < 0.07:
+                continue
+            if chance < 0.15 and len(word) > 2:
+                word = misspelled(word, rng)
+            elif chance < 0.22 and len(word) > 4:
+                word = f"{word[: int(rng.integers(1, 5))]}."
+            words.append(word)
+        copies.append(" ".join(words))
+    if rng.random() < 0.2:
+        rng.shuffle(copies)
+    return ", ".join(copies)
+
+
+def made(base: Sequence[str], names: Sequence[str], seed: int) -> tuple[list[str], Ints]:
+    """Return records and the entity of each; with names of people they are citations."""
+    rng = np.random.default_rng(seed)
+    texts, owners = list[str](), list[int]()
+    for entity, at in enumerate(rng.permutation(len(base))[: ENTITIES + SINGLES].tolist()):
+        fields = [base[at]]
+        if names:
+            people = [names[n] for n in rng.integers(len(names), size=int(rng.integers(1, 4)))]
+            year = str(rng.integers(1985, 2000))
+            fields += [" and ".join(people), VENUES[int(rng.integers(len(VENUES)))], year]
+        size = min(MOST, 2 + int(3 * rng.pareto(1.0))) if entity < ENTITIES else 1
+        texts += [", ".join(fields), *(copied(fields, rng) for _ in range(size - 1))]
+        owners += [entity] * size
+    return texts, np.array(owners)
+
+
+def joined(left: list[str], right: list[str], truth: Pairs) -> tuple[list[str], Ints]:
+    """Return both lists as one, and the group of each text."""
+    return [*left, *right], components(
+        len(left) + len(right), [(i, len(left) + j) for i, j in truth]
+    )
+
+
+def components(size: int, pairs: Sequence[Sequence[int]]) -> Ints:
+    """Return the group of each of `size` texts that pairs connect."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.array(pairs, np.int64).reshape(-1, 2).T
+    graph = coo_matrix((np.ones(ends.shape[1]), (ends[0], ends[1])), (size, size))
+    groups: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
+    return groups
+
+
+def scores(groups: Ints, owners: Ints, said: float) -> list[float]:
+    """Return precision, recall and F1 of pairs, the false share of texts, said and true, and the
+    share that is matched."""
+    same, true = (side[:, None] == side for side in (groups, owners))
+    same &= (groups >= 0)[:, None]
+    for matrix in (same, true):
+        np.fill_diagonal(matrix, False)
+    right, found, wanted = int((same & true).sum()), int(same.sum()), int(true.sum())
+    precision, recall = right / found if found else 1.0, right / wanted if wanted else 1.0
+    sizes = same.sum(axis=1)
+    rows = sizes > 0
+    wrong = 1 - ((same & true).sum(axis=1)[rows] / sizes[rows]).mean() if rows.any() else 0.0
+    both = 2 * precision * recall / max(precision + recall, 1e-9)
+    return [precision, recall, both, said, wrong, rows.mean()]
+
+
+def measured(texts: list[str], owners: Ints) -> dict[str, list[float]]:
+    """Return the scores of `firth.match`, and of all pairs from a fixed cosine on."""
+    matches = firth.match(texts, encoder=TEXT_ALONE)
+    groups = np.array([-1 if item.group is None else item.group for item in matches])
+    near = np.argwhere(np.triu(cosines(texts, texts) >= COSINE, 1)).tolist()
+    rival = components(len(texts), near)
+    said = (matches.false_share or 0.0) if matches.found else 0.0
+    return {
+        "firth": scores(groups, owners, said),
+        "cosine of 0.8": scores(rival, owners, float("nan")),
+    }
+
+
+def main() -> None:
+    """Measure, and record the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    set_quiet(True)
+    folders = sorted((parser.parse_args().data_dir / "lists").iterdir())
+    lists = {folder.name: read(folder) for folder in folders if folder.is_dir()}
+    confirm = {name: lists[name] for name in sorted(lists)[1::2] if name != "dblp-acm-half"}
+    people, titles = lists["dbpedia-Noble"][0], sorted({*lists["dblp-acm"][1]})
+    kinds: dict[str, list[tuple[list[str], Ints]]] = {
+        "citations": [made(titles, people, seed) for seed in SEEDS],
+        "copies": [made(sorted({*sides[1]}), (), SEEDS[0]) for sides in confirm.values()],
+        "concatenated": [joined(*sides) for sides in confirm.values()],
+        "no copies": [
+            ((texts := sorted({*sides[1]})[:LONGEST]), np.arange(len(texts)))
+            for sides in confirm.values()
+        ],
+    }
+    rows: dict[str, list[Cell]] = {}
+    for kind, sets in kinds.items():
+        results = [measured(texts, owners) for texts, owners in sets if len(texts) <= 4 * LONGEST]
+        for method in results[0]:
+            values = np.array([result[method] for result in results])
+            cells: list[Cell] = [None, None, None]
+            if kind != "no copies":
+                seed = bootstrap_seed(SEED, "records", kind)
+                both = estimate(Sample(mean_of_rows(values[:, 2]), len(values), seed))
+                cells = [*(round(100 * mean, 1) for mean in values[:, :2].mean(axis=0)), both]
+            said, wrong, matched = (f"{mean:.1%}" for mean in values.T[3:].mean(axis=1))
+            false = wrong if method != "firth" else f"{said}, {wrong}"
+            rows[f"{kind}, {method}"] = [*cells, false, matched]
+    record(
+        "records",
+        HEADS,
+        rows,
+        command="python benchmarks/records.py --data-dir DATA",
+        data="lists that confirm, and three made of DBLP's titles; intervals over lists",
+        seed=SEED,
+    )
+
+
+if __name__ == "__main__":
+    main()
