@@ -264,18 +264,6 @@ def test_builds_keep_what_was_added_and_what_was_removed(tmp_path: Path) -> None
     assert contents(run)["b"][0] == "Text 8 begins here."
 
 
-def test_a_build_undoes_what_add_changed_of_its_inputs(tmp_path: Path) -> None:
-    """Whether or not another file changed."""
-    path = write(tmp_path / "a.jsonl", records(("a", text(1)), ("b", text(2))))
-    run = run_of(tmp_path / "run")
-    build_corpus(run, path)
-    digest = contents(run)
-    add_documents(run, records(("a", text(9))))
-    assert contents(run) != digest
-    build_corpus(run, path)
-    assert contents(run) == digest
-
-
 def test_added_documents_may_be_copies(tmp_path: Path) -> None:
     """Whatever their order: the same call again changes nothing."""
     run = run_of(tmp_path / "run")

@@ -17,12 +17,10 @@ from tests.encoders.conftest import TEXTS
 import firth
 from firth.encoders.encoder import SAMPLES, AdaptedEncoder
 from firth.encoders.kinds import find_encoder, kinds, open_encoder
-from firth.encoders.pretrained import PRETRAINED
 from firth.run.errors import ConfigError, InputError
 from firth.run.executor import Processes
-from firth.run.run import Run
-from firth.run.settings import EncoderSettings, Settings
-from firth.search.index import INDEX, Index
+from firth.run.settings import EncoderSettings
+from firth.search.index import Index
 
 A, B = "The ship saw the harbor.", "A boat left the storm."
 SHARD = 90
@@ -337,41 +335,6 @@ def test_a_folder_that_has_moved_is_passed_by_name(
     other = edited(tiny_onnx, "tokenizer_config.json", lambda c: {**c, "padding_side": "left"})
     with pytest.raises(InputError, match="another encoder"):
         firth.load(toy_copy, encoder=str(other))
-
-
-class Stopped(Hashed):
-    """Is stopped when it is asked for a second shard of the index."""
-
-    name, shards = "Hashed", 0
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        self.shards += len(texts) > SHARD / 2
-        if self.shards == 2:
-            raise KeyboardInterrupt
-        return super().encode(texts)
-
-
-def test_a_stopped_build_over_an_object_resumes_to_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stopped in the index, after its first shard, which is not encoded again."""
-    monkeypatch.setattr("firth.search.index.SHARD", SHARD)
-    monkeypatch.setattr("firth.encoders.pretrained._SAMPLE", 10)
-    monkeypatch.setattr("firth.scorer.contexts.ENCODED_CONTEXTS", 10)
-    asked, digests = [], []
-    for name in ("whole", "stopped"):
-        if name == "stopped":
-            with pytest.raises(KeyboardInterrupt):
-                firth.build(
-                    toy_documents(), tmp_path / name, encoder=Stopped(), settings=TOY_SETTINGS
-                )
-            assert (tmp_path / name / ".index.work").is_dir()
-        given, run = Hashed(), Run(tmp_path / name, Settings())
-        firth.build(toy_documents(), run.path, encoder=given, settings=TOY_SETTINGS)
-        asked.append(given.asked)
-        digests.append([run.manifest(stage).digest for stage in (PRETRAINED, INDEX)])
-    assert digests[0] == digests[1]
-    assert asked[0] - asked[1] > SHARD / 2
 
 
 def test_processes_leave_an_object_in_this_one(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Any encoder by name, and what the stage of a pretrained encoder keeps."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,26 +72,3 @@ def test_a_model_that_has_changed_is_refused(
     (model / "1_Pooling" / "config.json").write_text('{"embedding_dimension": 16}')
     with pytest.raises(InputError, match=r"1_Pooling/config\.json has changed"):
         open_run_encoder(words_run)
-
-
-def test_word_vectors_and_static_encoders_need_no_torch(words_run: Run, tmp_path: Path) -> None:
-    """Learning, writing and opening them, in a process where torch cannot be imported."""
-    code = f"""
-import sys
-for name in ("torch", "transformers", "sentence_transformers", "onnxruntime"):
-    sys.modules[name] = None
-from pathlib import Path
-from firth.encoders.kinds import open_encoder
-from firth.encoders.pretrained import open_run_encoder
-from firth.encoders.static import build_static
-from firth.encoders.words import WORDS, WordSpace, build_words
-from firth.run.run import Run
-run = Run.open({str(words_run.path)!r})
-build_words(run.changed({{"words": {{"dimensions": 6}}}}))
-build_static(run, WordSpace.load(run.folder(WORDS)), 0.5, Path({str(tmp_path / "made")!r}))
-print(open_encoder({str(tmp_path / "made")!r}).encode(["the ship"]).shape)
-print(open_run_encoder(run).dimensions)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["(1,", "32)", "6"]

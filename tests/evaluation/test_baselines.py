@@ -81,15 +81,6 @@ def test_scores_depend_on_the_pair_only(name: str, pairs: list[TextPair]) -> Non
     assert alone == pytest.approx(scores.tolist(), abs=1e-12)
 
 
-def test_rare_and_unknown_stems_count_most() -> None:
-    """Repetitions of a stem do not count, and its forms are one stem."""
-    unknown, common = TfIdf(IDF).similarities([("a yak", "the yak"), ("a yak", "a ship")])
-    assert unknown > common
-    assert IDF.weight("yak") == max(map(IDF.weight, ["yak", "ship", "a", "the"]))
-    repeated = TfIdf(IDF).similarities([("ship ships ship storm", "ship storm")])
-    assert repeated == pytest.approx(1)
-
-
 def test_without_counts_the_scored_texts_are_counted() -> None:
     pairs = [(one, two) for one in SENTENCES for two in SENTENCES]
     for name in ("tfidf", "ngrams"):

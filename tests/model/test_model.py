@@ -42,21 +42,6 @@ def test_encode_gives_unit_vectors_that_do_not_depend_on_other_texts(toy_folder:
     assert np.array_equal(model.encode(A), vectors[0])
 
 
-def test_documents_come_change_and_go(toy_copy: Path) -> None:
-    """Added documents are found at once, replaced ones change, removed ones are gone."""
-    model = firth.load(toy_copy)
-    word = "zeppelin"
-    assert model.search(word).unknown == (word,)
-    model.add([{"id": "new", "text": f"The {word} crossed the field slowly."}])
-    assert model.search(word, top=1)[0].document == "new"
-    model.add([{"id": "new", "text": f"Another {word} came over the harbor."}])
-    assert model.search(word, top=1)[0].text.startswith("Another")
-    model.remove(["new"])
-    assert all(word not in hit.text for hit in model.search(word))
-    with pytest.raises(InputError, match="nobody"):
-        model.remove(["nobody"])
-
-
 def test_the_saved_encoder_gives_the_vectors_of_search(tmp_path: Path) -> None:
     """Over another encoder its files are copied; its copy is the same encoder for a run."""
     given = tmp_path / "given"
@@ -110,17 +95,6 @@ def test_the_saved_static_model_gives_the_same_vectors(toy_folder: Path, tmp_pat
     (tmp_path / "mine" / "file").write_text("mine")
     with pytest.raises(InputError):
         model.save_encoder(tmp_path / "mine")
-
-
-@pytest.mark.parametrize("name", ["baseline:dice", "baseline:tfidf", "baseline:ngrams"])
-def test_baselines_are_opened_by_name(name: str, toy_folder: Path) -> None:
-    """With a run they take its word counts; an unknown name is an error that lists the known."""
-    scorer = firth.open_scorer(f"{name}@{toy_folder}" if name != "baseline:dice" else name)
-    same, other = scorer.similarities([(A, A), (A, B)])
-    assert same == pytest.approx(1)
-    assert other < 1
-    with pytest.raises(InputError, match="dice"):
-        firth.open_scorer("baseline:nothing")
 
 
 def test_a_second_build_builds_nothing(toy_copy: Path) -> None:

@@ -4,9 +4,8 @@ import gc
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,20 +68,6 @@ def test_another_process_has_the_same_scores(toy_folder: Path) -> None:
         assert float(done.stdout) == expected
 
 
-def test_short_forms_and_notebooks(toy_folder: Path) -> None:
-    """A repr is one line; HTML escapes what texts hold."""
-    model = firth.load(toy_folder)
-    for thing in (model, model.search("ship"), model.explain(A, B), model.duplicates()):
-        assert "\n" not in repr(thing)
-        assert len(repr(thing)) < 200
-    hostile = "<script>alert(1)</script> ship"
-    html = model.explain(hostile, A)._repr_html_()
-    assert "<style>" in html
-    assert "<script>" not in html
-    assert "<td>" in model.search("ship")._repr_html_()
-    assert "<table>" in model.duplicates()._repr_html_()
-
-
 WRONG: dict[str, Callable[[Model], object]] = {
     "None": lambda m: m.similarity(None, A),  # type: ignore[call-overload]
     "5": lambda m: m.similarity(A, 5),  # type: ignore[call-overload]
@@ -116,16 +101,3 @@ def test_what_is_no_text_is_refused(message: str, five: Model) -> None:
     """In every public function, with what came and what was expected."""
     with pytest.raises(InputError, match=message):
         WRONG[message](five)
-
-
-@pytest.mark.parametrize("count", [20, 25, 31])
-def test_a_short_list_is_matched_with_itself(count: int) -> None:
-    """Fewer texts than groups of a null are enough, from 20 on."""
-    rows = np.random.default_rng(13).normal(size=(count, 16))
-    texts = [f"{n}" for n in range(count)]
-
-    class Drawn:
-        def encode(self, texts: Sequence[str]) -> Any:
-            return [rows[int(text)] if text.isdigit() else rows[0] for text in texts]
-
-    assert len(firth.match(texts, encoder=Drawn())) == count

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from firth.run.errors import DamagedError, InputError
+from firth.run.errors import DamagedError, FirthError, InputError
 from firth.run.files import (
     create_mapped,
     fingerprint_file,
@@ -31,6 +31,7 @@ from firth.run.files import (
     write_json,
     write_text,
 )
+from firth.run.settings import load_settings
 
 
 def names(folder: Path) -> list[str]:
@@ -74,14 +75,14 @@ def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path, error: Exception
     assert raised.value.filename == str(tmp_path / "file.bin")
 
 
-@pytest.mark.parametrize("read", [fingerprint_file, read_json])
+@pytest.mark.parametrize("read", [fingerprint_file, read_json, load_settings])
 def test_a_file_that_may_never_end_is_not_read(
     tmp_path: Path, read: Callable[[Path], object]
 ) -> None:
     """A FIFO, whose writer is missing, and a device without end."""
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero")):
-        with pytest.raises(InputError, match="a FIFO, socket or device"):
+        with pytest.raises(FirthError, match="a FIFO, socket or device|not a file"):
             read(path)
 
 

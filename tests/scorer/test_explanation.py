@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firth.run.errors import InputError
 from firth.scorer.explanation import Explanation, Explanations, article
 from firth.scorer.parts import (
     CONTEXTS,
@@ -143,23 +142,6 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
     assert resembled < words
 
 
-@pytest.mark.parametrize(
-    ("one", "two", "caution"),
-    [
-        ("She saw 3 ships.", "She saw 4 ships.", "number: 3 / 4"),
-        ("They met Bath there.", "They met Rome there.", "name: Bath / Rome"),
-        ("It did rain.", "It did not rain.", "negation: – / not"),  # noqa: RUF001
-    ],
-)
-def test_cautions(one: str, two: str, caution: str) -> None:
-    """They are the differences that matter, and no others."""
-    parts = {WORDS: Amount(0.3, 0.3)}
-    explained = Explanation(text1=one, text2=two, score=0.3, parts=parts, language="en")
-    (found,) = explained.cautions
-    assert found.startswith(caution)
-    assert replace(explained, text2=one.upper()).cautions == ()
-
-
 def test_without_knowledge_nothing_is_claimed() -> None:
     """The text says so, and names the unknown words."""
     parts = {WORDS: Amount(0.1, 0.1)}
@@ -238,16 +220,3 @@ def test_the_page_is_whole_and_escaped(tmp_path: Path) -> None:
     assert parsed.tags.count("article") == 2
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r"url\(|@import|https?:", page)
-
-
-@pytest.mark.parametrize("extension", ["html", "json", "txt"])
-def test_saved_as_the_extension_says(tmp_path: Path, extension: str) -> None:
-    """A file that exists is replaced only by force."""
-    path = tmp_path / f"why.{extension}"
-    assert example().save(path) == path
-    text = path.read_text()
-    assert {"html": "<!doctype", "json": '{"text1"', "txt": "1: Cut"}[extension] in text
-    with pytest.raises(InputError, match="exists"):
-        example().save(path)
-    example().save(path, force=True)
-    Explanations(items=(example(), example())).save(tmp_path / f"two.{extension}")

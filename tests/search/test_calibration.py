@@ -1,9 +1,6 @@
 """`firth.search.calibration`: rates hold though true matches are among what they are fitted to."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -85,16 +82,6 @@ def test_a_rate_holds_whatever_share_has_a_copy(share: float, groups: int) -> No
         measured = np.mean(best >= null.threshold(rate))
         assert rate / 2 < measured < 2 * rate
         assert np.mean(null.chance(best) <= rate) == pytest.approx(measured, abs=1e-3)
-
-
-def test_copies_move_a_threshold_little() -> None:
-    """Of vectors, a fifth of which has a copy."""
-    vectors = directions(3_000, 1)
-    doubled = np.concatenate([vectors, copies(vectors[:600], 3)])
-    assert np.quantile((vectors @ doubled.T - np.eye(3_000, 3_600)).max(axis=1), 0.95) > 0.9
-    assert fitted(doubled).threshold(0.05) == pytest.approx(
-        fitted(vectors).threshold(0.05), abs=0.02
-    )
 
 
 def test_the_best_of_more_texts_is_higher() -> None:
@@ -196,15 +183,6 @@ def test_versions_of_a_document_move_a_threshold_little() -> None:
 
     plain = firth.calibrate(texts, encoder=Numbered(), documents=owners.tolist())
     assert plain.threshold(0.05) == pytest.approx(once.threshold(0.05), abs=0.02)
-
-
-def test_texts_of_one_document_are_not_compared() -> None:
-    """A document that repeats itself changes nothing."""
-    vectors = directions(1_000, 7)
-    twice, owners = np.concatenate([vectors, copies(vectors, 8)]), np.tile(np.arange(1_000), 2)
-    once, both = fitted(vectors), fitted(twice, owners)
-    assert both.threshold(0.05) == pytest.approx(once.threshold(0.05), abs=0.03)
-    assert fitted(twice).threshold(0.05) > both.threshold(0.05)
 
 
 @given(st.floats(0.00001, 0.9), st.floats(0.00001, 0.9))
@@ -414,26 +392,6 @@ def test_equal_texts_are_one() -> None:
     repeated = fitted(np.concatenate([vectors, line]))
     for rate in (0.1, 0.05):
         assert repeated.threshold(rate) == pytest.approx(fitted(vectors).threshold(rate), abs=0.02)
-
-
-def test_no_byte_depends_on_the_number_of_threads(make: Make) -> None:
-    """A calibration in a process with one thread, and with four."""
-    run, digests = make(documents()), []
-    for threads in ("1", "4"):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        script = (
-            "import sys; from firth.run.run import Run; from firth.search.calibrate import *; "
-            "run = Run.open(sys.argv[1]); build_calibration(run); "
-            "print(run.manifest(CALIBRATION).digest)"
-        )
-        result = subprocess.run(
-            [sys.executable, "-c", script, str(run.path)],
-            env={**os.environ, **dict.fromkeys(names, threads)},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        digests.append(result.stdout)
-        rmtree(run.path / "calibration")
-    assert digests[0] == digests[1] != ""
 
 
 def blas_threads() -> set[int]:

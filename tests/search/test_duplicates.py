@@ -281,25 +281,6 @@ def test_documents_with_one_text_are_exact_and_the_earliest_stays(
             "sentence": 0}, "kind": "exact", "why": "the same words"} in dropped  # fmt: skip
 
 
-def test_documents_are_grouped_by_their_alignment(make: Make) -> None:
-    """Near copies and retold documents join the earliest; others do not."""
-    source = documents(range(1))[0]
-    words = source["text"].replace("ship", "boat").replace("harbor", "port")
-    records: Records = [
-        {**source, "id": "first", "date": "2000-01-01"},
-        *documents(range(1))[1:],
-        {**source, "id": "near", "text": source["text"] + " It rained.", "date": "2001-01-01"},
-        {**source, "id": "retold", "text": f"{words} Nobody knew why.", "date": "2002-01-01"},
-    ]
-    result = duplicates(make(records), unit="document", threshold=0.6)
-    assert result.unit == "document"
-    assert result.compared == len(records)
-    (group,) = [g for g in result if g.representative.document == "first"]
-    assert "near" in {m.document for m in group.members}
-    assert all(m.sentence == 0 and m.score >= 0.5 for m in group.members)
-    assert result.counts()["near"] > 0
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

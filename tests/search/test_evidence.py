@@ -11,23 +11,7 @@ from firth.text.near import Kind
     [
         ("He saw 10 ships.", "He saw ten ships.", ()),
         ("He saw 10 ships.", "He saw 11 ships.", ("number: 10 / 11",)),
-        ("He saw 10 ships.", "He saw ships.", ()),
-        (
-            "It cost $1.8 billion.",
-            "It cost $8.1 billion.",
-            ("number: $1.8 billion / $8.1 billion",),
-        ),
-        ("We met an American.", "We met Americans.", ()),
         ("It will improve.", "It will not improve.", ("negation: – / not",)),  # noqa: RUF001
-        ("We met in Bath.", "We met in York.", ("name: Bath / York",)),
-        ("Trade will improve.", "Trade worsens.", ("opposite: improve / worsens",)),
-        ("Prices rise.", "Costs rise.", ()),
-        (
-            "England beat France.",
-            "France beat England.",
-            ("order: England France / France England",),
-        ),
-        ("Well, it rained.", "It rained well.", ()),
     ],
 )
 def test_differences_are_what_vectors_hardly_see(a: str, b: str, differ: tuple[str, ...]) -> None:

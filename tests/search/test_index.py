@@ -241,7 +241,7 @@ def test_documents_come_and_go_without_a_rebuild(
 
 
 def test_vectors_of_earlier_additions_are_kept(make: Make, encodings: Encodings) -> None:
-    """Only what is new is encoded."""
+    """Only what is new is encoded, and what is damaged."""
     run = make(documents())
     add_documents(run, [document("sea", 7)])
     build_added(run)
@@ -253,6 +253,11 @@ def test_vectors_of_earlier_additions_are_kept(make: Make, encodings: Encodings)
     again = build_added(run)
     assert again is not None
     assert again.reused
+    path = run.folder(ADDED) / "vectors.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    add_documents(run, [document("sea", 9)])
+    build_added(run)
+    check_rows(Index.open(run), StaticEncoder.open(run.path / "static"))
 
 
 def test_added_rows_of_an_older_index_are_ignored(make: Make) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.search.conftest import documents, made
 
-from firth.corpus.build import add_documents, remove_documents
+from firth.corpus.build import add_documents
 from firth.encoders.pretrained import with_encoder
 from firth.run.errors import InputError
 from firth.run.run import Run
@@ -24,7 +24,7 @@ from firth.search.calibration import (
     Calibration,
     best_share,
 )
-from firth.search.index import build_added, build_index
+from firth.search.index import build_index
 from firth.search.search import MODES, UNITS, Mode, Search, Unit
 from firth.text.types import Singles
 
@@ -65,15 +65,6 @@ def test_hits_are_ordered_and_whole(search: Search, mode: Mode, unit: Unit) -> N
         assert hit.as_dict()["document"] == hit.document
     if unit == "document":
         assert len({hit.document for hit in hits}) == len(hits)
-
-
-def test_vectors_alone_and_words_alone_have_their_own_scores(search: Search) -> None:
-    """A mode with one kind of score ranks by it."""
-    query = "a trial before the judge"
-    for unit in UNITS:
-        assert all(h.score == h.dense_score for h in search.search(query, unit=unit, mode="dense"))
-        for hit in search.search(query, unit=unit, mode="lexical"):
-            assert hit.score == hit.lexical_score > 0
 
 
 def deviations(scores: Any) -> Any:
@@ -223,12 +214,6 @@ def test_a_document_is_found_by_words_of_several_sentences(make: Make) -> None:
     assert hit.matches == ()
 
 
-def test_matches_are_the_words_of_the_query(search: Search) -> None:
-    """They are compared by stem."""
-    hit = search.search("boats in harbors", mode="lexical", top=1)[0]
-    assert {hit.text[start:end] for start, end in hit.matches} == {"boat", "harbor"}
-
-
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("unit", UNITS)
 def test_filters_come_before_ranking(
@@ -360,29 +345,6 @@ def test_documents_with_one_text_are_all_found_and_shown_once(make: Make) -> Non
     )
 
 
-def test_copies_come_and_go_as_documents_do(make: Make) -> None:
-    """What is added is found by its title; the next copy takes the place of what is removed."""
-    said = "A vessel came into the harbour. Nobody saw its captain."
-    run = make([{"id": "a", "text": said}, {"id": "o", "text": "The field has wheat."}])
-    search = Search.open(run)
-    add_documents(run, [{"id": "b", "title": "The qwert", "text": f"{said} "}])
-    assert search.renewed().unindexed == "1 document"
-    build_added(run)
-    search = search.renewed()
-    assert (search.search("the qwert")[0].document, search.unindexed) == ("b", "")
-    remove_documents(run, ["a"])
-    assert search.renewed().unindexed == "1 document"
-    build_added(run)
-    search = search.renewed()
-    assert [(hit.document, hit.also) for hit in search.search("vessel harbour")] == [("b", ())] * 2
-    own = make([{"id": "o", "text": "The field has wheat."}, {"id": "b", "text": said}], name="own")
-    texts = [search.index.corpus.texts(range(3)), Search.open(own).index.corpus.texts(range(3))]
-    assert texts[0] == texts[1]
-    np.testing.assert_array_equal(
-        search.index.vectors(range(3)), Search.open(own).index.vectors(range(3))
-    )
-
-
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("where", [None, "title != x"])
 def test_a_title_that_is_the_query_comes_first(make: Make, unit: Unit, where: str | None) -> None:
@@ -434,19 +396,6 @@ def test_documents_are_found_though_few_have_all_the_nearest_sentences(
     hits = search.search("ship boat", top=6, unit="document", mode="dense")
     assert hits[0].document == "long"
     assert len(hits) == 6
-
-
-def test_search_follows_the_store(make: Make) -> None:
-    """What is added is found, what is removed is not."""
-    run = make(documents(range(2)))
-    add_documents(run, [{"id": "new", "text": "A qwert left the harbor. It was late."}])
-    build_added(run)
-    remove_documents(run, ["sea-0"])
-    search = Search.open(run)
-    assert search.search("qwert")[0].document == "new"
-    hits = search.search("ship in the harbor", top=50)
-    assert "sea-1" in {hit.document for hit in hits}
-    assert "sea-0" not in {hit.document for hit in hits}
 
 
 def test_what_is_not_indexed_is_said(make: Make, capsys: pytest.CaptureFixture[str]) -> None:

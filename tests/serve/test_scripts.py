@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from tests.conftest import TOY_SETTINGS
 from tests.serve.conftest import running
-from tests.serve.test_api import ask
 from tests.serve.test_web_app import BROWSER
 
 from firth.model import Model, build
-from firth.text.sentences import split_sentences
-from firth.text.words import as_written, stemmer_of, stems, words
+from firth.text.words import words
 
 SCRIPTS = {
     "am": ("መርከቧ ወደቡን ለቃ ወጣች።", "ማታ ማዕበል መጣ።", "ማዕበል", "ጋጋሪው ዳቦ ይጋግራል።", "የዳቦው ሽታ ጥሩ ነው።"),
@@ -57,17 +55,6 @@ def address(model: Model) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("code", SCRIPTS)
-def test_sentences_and_words(code: str) -> None:
-    """Sentences end where a reader ends them, and the word of the query is one of the second."""
-    first, second, query, *_ = SCRIPTS[code]
-    if code != "th":
-        assert split_sentences(f"{first} {second}", code) == [first, second]
-        assert split_sentences(f"{first} {second}", "en") == [first, second]
-    stemmer = stemmer_of(code)
-    assert {*stems(words(query), stemmer)} <= {*stems(words(second), stemmer)}
-
-
-@pytest.mark.parametrize("code", SCRIPTS)
 def test_search_and_explanation(model: Model, code: str) -> None:
     """The sentence with the word of the query comes first, and the word explains the score."""
     _, second, query, *_ = SCRIPTS[code]
@@ -78,16 +65,6 @@ def test_search_and_explanation(model: Model, code: str) -> None:
     assert np.isclose(sum(part.contribution for part in why.parts.values()), why.score)
     assert any(set(words(query)) & set(words(match.word1)) for match in why.word_matches)
     assert query in str(why)
-
-
-@pytest.mark.parametrize("code", SCRIPTS)
-def test_the_service(model: Model, address: str, code: str) -> None:
-    """The service answers as the model, and its texts decide their direction."""
-    _, second, query, *_ = SCRIPTS[code]
-    assert ask(address, "/api/search", {"query": query, "top": 1})["hits"][0]["text"] == second
-    html = ask(address, "/api/explain", {"text1": query, "text2": second})["html"]
-    assert as_written(query)[0] in html
-    assert 'dir="auto"' in html
 
 
 def test_the_page_shows_each_script_in_its_direction(address: str) -> None:

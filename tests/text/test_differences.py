@@ -58,6 +58,12 @@ SAME = [
     ("The appeals court judges were split over tax.", "The appellate judges were split over tax."),
     ("Talks which took place on pay led to a promise.", "Talks held on pay have given a promise."),
     ("They praised Ann, Bob, Cid.", "They praised Cid, Bob, Ann."),
+    ("We met Mgmt there.", "We met Management there."),
+    ("We met Zo\u00eb there.", "We met Zoe there."),
+    (
+        "The old ship left the harbor because the crew did not want to wait.",
+        "The old ship left the harbor because the sailors feared that the storm came.",
+    ),
 ]
 """Texts that say the same: each fails without a rule."""
 DIFFER = [
@@ -67,7 +73,6 @@ DIFFER = [
     ("A letter from landlord to tenant.", "A letter from tenant to landlord."),
     ("How many \u00b0F in \u00b0C?", "How many \u00b0C in \u00b0F?"),
     ("Move money from savings to current account.", "Move money from current to savings account."),
-    ("There are two dogs and two cats.", "There are two dogs and seven cats."),
     ("I ate one egg.", "I ate three eggs."),
     ("He fought in World War I.", "He fought in World War II."),
     ("Open on weekdays.", "Open on weekends."),
@@ -165,10 +170,8 @@ def types(a: str, b: str, language: str = "en") -> list[DifferenceType]:
         ("England beat France.", "France beat England.", [TYPE.ORDER]),
         ("Why is History still in Beta?", "Why history is still in beta?", []),
         ("Well, it rained.", "It rained well.", []),
-        ("The dog was bitten by the man.", "The man bit the dog.", []),
         ("Yesterday England beat France.", "England beat France yesterday.", []),
         ("The colour of the car.", "The color of the car.", []),
-        ("The BoE sets rates here.", "The Bank of England sets rates here.", []),
         ("He saw ships.", "He saw 10 ships.", []),
         ("Two dogs and two cats sat here.", "Two dogs and seven cats sat here.", [TYPE.NUMBER]),
         ("We met Ann, Bob, Cid and Dan.", "We met Dan, Cid, Bob and Ann.", []),
