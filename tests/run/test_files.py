@@ -82,7 +82,7 @@ def test_a_file_that_may_never_end_is_not_read(
     """A FIFO, whose writer is missing, and a device without end."""
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero")):
-        with pytest.raises(FirthError, match="a FIFO, socket or device|not a file"):
+        with pytest.raises(FirthError, match=r"a FIFO, socket or device|not a file"):
             read(path)
 
 
