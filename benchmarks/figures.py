@@ -96,7 +96,7 @@ def older() -> str:
         measured = stored.get("stages", known.get(stored["commit"]))
         changed = "not stored"
         if measured is not None:
-            others = {name: v for name, v in measured.items() if today.get(name) != v}
+            others = {name: v for name, v in measured.items() if today.get(name, v) != v}
             changed = ", ".join(f"{name} {v}" for name, v in sorted(others.items()))
         if changed:
             groups.setdefault(changed, []).append(f"`{file.stem}`")

@@ -32,7 +32,7 @@ from firth.pipeline.stages import build_static_encoder
 from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from firth.scorer.scorer import Scorer, build_blend
+from firth.scorer.scorer import Scorer
 from firth.text.types import Floats, PairScorer, TextPair
 
 NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"
@@ -134,14 +134,14 @@ def best_ngrams(done: Evaluation) -> str:
 def measured(given: argparse.Namespace, code: str) -> Evaluation:
     """Build the run of a language from all its text, and evaluate it with the baselines."""
     files = sorted((given.data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
-    stages = [build_words, build_blend, *([] if given.first else [build_static_encoder])]
+    stages = [build_words, *([] if given.first else [build_static_encoder])]
     return evaluated(opened(files, given.runs / code, stages), given.data_dir, code, given.split)
 
 
 def opened(
     files: Sequence[Path],
     run: Path,
-    stages: Sequence[Callable[[Run], object]] = (build_words, build_blend, build_static_encoder),
+    stages: Sequence[Callable[[Run], object]] = (build_words, build_static_encoder),
     language: str = "auto",
 ) -> dict[str, PairScorer]:
     """Build a run, and open its scorer, its encoder if it is built, and the baselines."""
@@ -171,7 +171,7 @@ def over(given: argparse.Namespace) -> None:
             shutil.copytree(given.runs / code, copy)
         raw = {"model": model}
         varied = Run.open(copy).changed({"encoder": raw})
-        for stage in (build_words, build_questions, build_pretrained, build_blend):
+        for stage in (build_words, build_questions, build_pretrained):
             stage(varied)
         scorers = {
             SCORER: Scorer.open(given.runs / code),
@@ -193,7 +193,7 @@ def mixed(given: argparse.Namespace) -> None:
     done: dict[str, Evaluation] = {}
     for languages, parts in MIXED.items():
         files = {t: given.data_dir / f"{corpus}.jsonl.gz" for t, (corpus, _) in parts.items()}
-        first, stages = languages.split("+")[0], (build_words, build_blend)
+        first, stages = languages.split("+")[0], (build_words,)
         named = {OWN: (languages, "auto"), FREQUENT: (f"{languages}-as-{first}", first)}
         both = {
             name: opened([*files.values()], given.runs / folder, stages, language)[SCORER]

@@ -28,7 +28,6 @@ from firth.run.console import set_quiet
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.scorer.components import AlignedWords, Component, EncodedSentences
-from firth.scorer.contexts import Contexts
 from firth.scorer.scorer import Blend, Scorer
 from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 from firth.train.tokenizer import build_tokenizer
@@ -49,7 +48,7 @@ def systems_of(run: Run) -> dict[str, PairScorer]:
     static = open_encoder(WordLlama.load())
     sentences, aligned = EncodedSentences(static.encode), AlignedWords(space)
     parts: dict[str, Component] = {"sentences": sentences, "words": aligned}
-    over = Scorer(parts, {"sentences": 1.0, "words": 0.5}, space, no_contexts)
+    over = Scorer(parts, {"sentences": 1.0, "words": 0.5}, space)
     return {
         **{name: open_baseline(name, run) for name in ("dice", "tfidf", "ngrams")},
         "scorer": Scorer.open(run, Blend()),
@@ -59,11 +58,6 @@ def systems_of(run: Run) -> dict[str, PairScorer]:
         "scorer over wordllama": over,
         WEAK[1]: CosineScorer("cut", lambda texts: static.encode(texts)[:, :24]),
     }
-
-
-def no_contexts() -> Contexts:
-    """Give no contexts: scores need none."""
-    raise NotImplementedError
 
 
 def rated(data: Path, name: str) -> tuple[list[TextPair], Floats]:

@@ -21,7 +21,6 @@ from firth.run.errors import InputError
 from firth.run.executor import Executor, Local
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
-from firth.scorer.scorer import build_blend
 from firth.text.types import Floats, Singles, unit
 from firth.text.words import checked_texts, languages_of_texts
 
@@ -254,7 +253,6 @@ def opened_encoder(
         return
     values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
     with _run_of(lists, executor, values) as run:
-        build_blend(run)
         build_static_encoder(run)
         yield open_encoder(str(run.folder(STATIC)))
 

@@ -184,7 +184,7 @@ def test_figures_of_older_stages_are_listed(
     rows = figures.older().splitlines()[2:]
     assert rows == []
     today = figures.versions()
-    assert today.keys() >= {"words", "blend", "static", "index", "calibration"}
+    assert today.keys() >= {"words", "static", "index", "calibration"}
     monkeypatch.setattr(figures, "versions", lambda: today | {"static": today["static"] + 1})
     assert figures.older().splitlines()[2:] == [f"| static {today['static']} | `speed` |"]
 

@@ -68,7 +68,7 @@ def scorer_of(space: WordSpace, contexts: Contexts, blend: Blend | None = None) 
         "sentences": SummedWords(known, blend.spelling_weight, lambda: TopicFits(contexts)),
         "words": AlignedWords(known),
     }
-    return Scorer(components, blend.weights, space, lambda: contexts)
+    return Scorer(components, blend.weights, space)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from firth.scorer.components import (
 )
 from firth.scorer.contexts import Contexts, TopicFits
 from firth.scorer.explanation import Explanation
-from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Mark, Part
+from firth.scorer.parts import EQUAL, TOPICS, WORDS, Knowledge, Part
 from firth.scorer.scorer import Blend, Scorer, weights_among
 from firth.text.types import Floats, Singles, TextPair
 
@@ -45,7 +45,7 @@ def of_encoder(space: WordSpace, contexts: Contexts) -> Scorer:
         "sentences": EncodedSentences(BagEncoder(space).encode, lambda: TopicFits(contexts)),
         "words": AlignedWords(space),
     }
-    return Scorer(components, {"sentences": 1.0}, space, lambda: contexts)
+    return Scorer(components, {"sentences": 1.0}, space)
 
 
 def sums(found: Explanation) -> None:
@@ -127,7 +127,7 @@ def test_an_encoder_that_disagrees_with_the_words_counts_less(
         }
         weights = {"sentences": 1.0, "words": 0.15}
         summed = SummedWords(space, 0.8)
-        return Scorer(components, weights, space, lambda: contexts, summed=summed).among(pairs)
+        return Scorer(components, weights, space, summed=summed).among(pairs)
 
     bad, good = among(noise), among(BagEncoder(space).encode)
     assert bad.weights["words"] > 1.5 * good.weights["words"]
@@ -209,10 +209,9 @@ def test_whatever_is_asked(scorer: Scorer, one: str, two: str) -> None:
 
 
 def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:
-    """Numbers that differ and a negation are unmatched, and said; they take nothing."""
+    """Numbers that differ and a negation are said; they take nothing."""
     found = scorer.explain(*PAIRS[-1])
-    marks = {word.text: word.mark for word in found.words2 if word.mark}
-    assert marks == {"didn't": Mark.NEGATION, "4": Mark.NUMBER}
+    assert "didn't" in [word.text for word in found.words2]
     assert "number: 3 / 4" in found.summary()
     assert "negation: – / didn't" in found.summary()  # noqa: RUF001
     assert not scorer.explain("No ship left.", "The ship never left.").cautions, "both are negated"
@@ -220,12 +219,9 @@ def test_what_turns_the_meaning_is_a_caution(scorer: Scorer) -> None:
     assert caution.startswith("order: ")
 
 
-def test_names_match_by_spelling_only(scorer: Scorer, space: WordSpace, contexts: Contexts) -> None:
-    """One stem or similar spelling; never because they occur in the same contexts. A capital makes
-    no name in German."""
-    near = scorer.explain("They met Israel there.", "They met Israelis there.")
-    far = scorer.explain("They met Bath there.", "They met Rome there.")
-    assert ("Israel", "Israelis") in [(m.word1, m.word2) for m in near.word_matches]
+def test_names_that_differ_are_a_caution(space: WordSpace, contexts: Contexts) -> None:
+    """A capital makes no name in German."""
+    far = scorer_of(space, contexts).explain("They met Bath there.", "They met Rome there.")
     assert far.cautions == ("name: Bath / Rome",)
     german = replace(space, idf=replace(space.idf, stemmer="german"))
     assert (
@@ -295,7 +291,7 @@ class Broken(Lengths):
 def with_component(scorer: Scorer, component: Component) -> Scorer:
     components = {**scorer.components, "lengths": component}
     weights = {"sentences": 1.0, "words": 0.5, "lengths": 0.5}
-    return Scorer(components, weights, scorer._space, scorer._open_contexts)
+    return Scorer(components, weights, scorer._space)
 
 
 def test_a_component_of_others_is_named_and_counts(scorer: Scorer) -> None:

@@ -15,7 +15,7 @@ from firth.encoders import static
 from firth.encoders.kinds import FoundEncoder
 from firth.encoders.pretrained import build_pretrained
 from firth.encoders.static import write_static
-from firth.encoders.words import build_words
+from firth.encoders.words import WORDS, WordSpace, build_words
 from firth.evaluation.questions import build_questions
 from firth.run.errors import ConfigError, MissingStageError
 from firth.run.run import Run
@@ -24,7 +24,7 @@ from firth.scorer import contexts as contexts_module
 from firth.scorer.contexts import CONTEXTS, Contexts, build_contexts
 from firth.scorer.parts import TOPICS as TOPICS_PART
 from firth.scorer.parts import WORDS as WORDS_PART
-from firth.scorer.scorer import BLEND, Blend, Scorer, build_blend, default_blend
+from firth.scorer.scorer import Blend, Scorer, spelling_weight_of
 
 from .conftest import TOPICS, sentences
 
@@ -48,7 +48,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Run:
     build_corpus(run, [str(folder / "texts.jsonl")])
     with pytest.raises(MissingStageError):
         Scorer.open(run)
-    for build in (build_words, build_questions, build_blend, build_contexts):
+    for build in (build_words, build_questions, build_contexts):
         build(run)
     return run
 
@@ -65,37 +65,40 @@ def encoded(built: Run) -> Run:
     run = built.changed({"encoder": {"model": str(folder)}})
     run = Run.create(built.path.parent / "encoded", run.settings)
     build_corpus(run, [str(built.path.parent / "texts.jsonl")])
-    for build in (build_words, build_questions, build_pretrained, build_blend, build_contexts):
+    for build in (build_words, build_questions, build_pretrained, build_contexts):
         build(run)
     return run
 
 
-def test_the_defaults() -> None:
-    """Where sentences stand alone, learned vectors are left out. In few, spelling counts more."""
-    assert default_blend() == Blend()
-    assert not default_blend(alone=True).learned
-    weights = [default_blend(sentences=n).spelling_weight for n in (0, 5_000, 50_000)]
-    assert weights == [4.0, 1.6, 0.8]
+def blend_of(run: Run) -> Blend:
+    return Blend.of(run, WordSpace.load(run.folder(WORDS)))
 
 
-def test_settings_override_the_choice(empty_run: Run) -> None:
-    """What they give wins; the stage is read for the rest, and only then."""
-    with pytest.raises(MissingStageError, match="firth build"):
-        Blend.of(empty_run)
+def test_few_sentences_count_spelling_more() -> None:
+    assert [spelling_weight_of(sentences) for sentences in (0, 5_000, 50_000)] == [4.0, 1.6, 0.8]
+
+
+def test_sentences_that_stand_alone_leave_learned_vectors_out(tmp_path: Path) -> None:
+    """They were learned from halves of a sentence."""
+    run = Run.create(tmp_path / "run", parse_settings({"words.min_count": 2}, "test"))
+    build_corpus(run, [text for _, text in sentences(60)])
+    build_words(run)
+    assert not blend_of(run).learned
+
+
+def test_settings_override_the_choice(built: Run) -> None:
     weights = {"sentences": 2.0, "words": 1.0}
-    changed = empty_run.changed({"scorer": {"weights": weights, "spelling_weight": 0.1}})
-    assert Blend.of(changed) == Blend(weights, 0.1)
+    changed = built.changed({"scorer": {"weights": weights, "spelling_weight": 0.1}})
+    assert blend_of(changed) == Blend(weights, 0.1)
     nothing = {"weights": {"sentences": 0.0, "words": 0.0}, "spelling_weight": 1.0}
     with pytest.raises(ConfigError, match="all 0"):
-        Blend.of(empty_run.changed({"scorer": nothing}))
+        blend_of(built.changed({"scorer": nothing}))
 
 
-def test_stages_are_reused(built: Run) -> None:
-    """Each keeps its request; a changed setting builds what it decides."""
-    assert build_blend(built).reused
+def test_contexts_are_reused(built: Run) -> None:
+    """A changed setting builds what it decides."""
     assert build_contexts(built).reused
     fewer = built.changed({"scorer": {"topics": 2}})
-    assert build_blend(fewer).reused
     assert not build_contexts(fewer).reused
     assert len(Contexts.load(fewer.folder(CONTEXTS)).topics) <= 2
     build_contexts(built.changed({"scorer": {"topics": built.settings.scorer.topics}}))
@@ -103,19 +106,17 @@ def test_stages_are_reused(built: Run) -> None:
 
 def test_equal_runs_have_equal_bytes(built: Run) -> None:
     """Built again from nothing, every file is the same."""
-    before = {stage.name: built.manifest(stage).outputs for stage in (BLEND, CONTEXTS)}
-    for stage, build in ((BLEND, build_blend), (CONTEXTS, build_contexts)):
-        for path in built.folder(stage).iterdir():
-            path.unlink()
-        assert not build(built).reused
-        assert built.manifest(stage).outputs == before[stage.name]
+    before = built.manifest(CONTEXTS).outputs
+    for path in built.folder(CONTEXTS).iterdir():
+        path.unlink()
+    assert not build_contexts(built).reused
+    assert built.manifest(CONTEXTS).outputs == before
 
 
 def test_the_scorer_of_a_run_explains(built: Run) -> None:
     """With topics and words, by the default blend."""
     scorer = Scorer.open(built)
-    assert Blend.of(built) == Blend(spelling_weight=3.8)
-    assert str(Blend.of(built)) in built.manifest(BLEND).summary["message"]
+    assert blend_of(built) == Blend(spelling_weight=3.8)
     explanation = scorer.explain(A, B)
     assert {TOPICS_PART, WORDS_PART} == set(explanation.parts)
     assert explanation.score == scorer.similarities([(A, B)])[0]
@@ -127,7 +128,7 @@ def test_the_scorer_of_a_run_explains(built: Run) -> None:
 def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     """Its cosine is the sentence part, of which contexts explain all."""
     scorer = Scorer.open(encoded)
-    assert Blend.of(encoded) == Blend(spelling_weight=3.8)
+    assert blend_of(encoded) == Blend(spelling_weight=3.8)
     explanation = scorer.explain(A, B)
     parts = {name: one[0] for name, one in scorer.component_similarities([(A, B)]).items()}
     weight = scorer.weights["sentences"]

@@ -6,9 +6,8 @@ from time import process_time
 
 import pytest
 
-from firth.scorer.contexts import names_in
-from firth.scorer.matches import marks_of
 from firth.text.differences import differences
+from firth.text.tokens import tokens_of
 from firth.text.words import _LONGEST, _algorithm, stems
 
 CLASSES = ("_", "a", "A", "1", ".", "'", " ", "n't")
@@ -19,8 +18,8 @@ SURE = 0.05
 """Seconds of processor time below which nothing is slow."""
 
 
-def marks(text: str) -> object:
-    return marks_of(text, "en"), names_in([text])
+def tokens(text: str) -> object:
+    return [*tokens_of(text, "en")]
 
 
 def reversed_words(text: str) -> object:
@@ -30,7 +29,7 @@ def reversed_words(text: str) -> object:
 @pytest.mark.parametrize(
     ("work", "parts"),
     [
-        (marks, ["".join(pair) for pair in combinations_with_replacement(CLASSES, 2)]),
+        (tokens, ["".join(pair) for pair in combinations_with_replacement(CLASSES, 2)]),
         (reversed_words, [f"{a} {b} " for a, b in combinations_with_replacement(WORDS, 2)]),
     ],
 )

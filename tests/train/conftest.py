@@ -17,7 +17,6 @@ from firth.encoders.words import build_words
 from firth.evaluation.questions import build_questions
 from firth.run.run import Run
 from firth.run.settings import Settings
-from firth.scorer.scorer import build_blend
 
 TOPICS = {
     "sea": ["ship", "harbor", "wave", "sailor", "storm", "sail", "captain", "anchor", "island"],
@@ -42,12 +41,11 @@ def sentence(topic: str, rng: random.Random) -> str:
 
 @pytest.fixture(scope="session")
 def session_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run with corpus, words, questions and blend."""
+    """A run with corpus, words and questions."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", Settings.model_validate(SETTINGS))
     build_corpus(run, toy_documents(100))
     build_words(run)
     build_questions(run)
-    build_blend(run)
     return run
 
 

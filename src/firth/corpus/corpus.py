@@ -41,7 +41,6 @@ BATCH = 8_192
 """Sentences of a batch."""
 _DOCUMENTS, _SENTENCES = 256, 1 << 15
 """Documents whose texts are fetched at once, and their sentences, but for the last document."""
-_FEW_NEIGHBORS = 0.25
 _COPIES = (
     f"SELECT d.key, f.first FROM ({COPIED}) f JOIN documents d ON d.form = f.form "
     "WHERE d.key != f.first ORDER BY d.key"
@@ -415,8 +414,3 @@ class Corpus:
         for digest in self._column("digest", of_copies=True) if self.part == "all" else ():
             fingerprint.update(digest)
         return fingerprint.hexdigest()
-
-
-def few_neighbors(neighbors: int, sentences: int) -> bool:
-    """Return whether few sentences have a next one, so that models learn from parts of one."""
-    return neighbors < _FEW_NEIGHBORS * sentences

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from firth.corpus.corpus import Corpus, few_neighbors
+from firth.corpus.corpus import Corpus
 from firth.corpus.numbered import WordSentences, read_sentences
 from firth.run.console import Progress, note
 from firth.run.errors import InputError, TooLittleTextError
@@ -213,6 +213,8 @@ _STEPS, _MOST_EPOCHS = 200, 10
 _WARMUP = 0.1
 """Share of the steps in which the rate rises."""
 _TEMPERATURE = 0.07
+_FEW_NEIGHBORS = 0.25
+"""With a smaller share of sentences that have a next one, halves of sentences teach, too."""
 _PRIOR_COUNT = 50.0
 """A vector learned from n sentences is scaled by sqrt(n / (n + 50))."""
 _CHECKPOINT_STEPS = 200
@@ -409,7 +411,7 @@ class Pairs:
         is_new = np.diff(documents, prepend=-1, append=-1) != 0
         pairs = np.flatnonzero(~is_new[1:-1])
         self.neighbors, self.halves = len(pairs), 0
-        if few_neighbors(self.neighbors, count):
+        if self.neighbors < _FEW_NEIGHBORS * count:
             alone = is_new[:-1] & is_new[1:] & (np.diff(sentences.bounds) > 1)
             # Numbers beyond those of the sentences denote the halves of one.
             pairs = np.concatenate((pairs, count + np.flatnonzero(alone)))

@@ -29,7 +29,7 @@ from firth.run.run import Run
 from firth.run.settings import pretrained_name
 from firth.run.stage import Outcome, Stage
 from firth.scorer.contexts import CONTEXTS, build_contexts
-from firth.scorer.scorer import BLEND, Blend, build_blend
+from firth.scorer.scorer import Blend
 from firth.search.calibrate import build_calibration
 from firth.search.calibration import CALIBRATION
 from firth.search.index import INDEX, build_added, build_index
@@ -39,21 +39,19 @@ def build_static_encoder(run: Run) -> Outcome:
     """Write the static encoder of a run: learned word vectors and character n-grams."""
     settings = ["corpus", "scorer", "seed", "static"]
     inputs = {"corpus": Corpus.open(run).digest}
-    reads = [WORDS, BLEND]
-    return run.build(STATIC, _fill_encoder, reads=reads, settings=settings, inputs=inputs)
+    return run.build(STATIC, _fill_encoder, reads=[WORDS], settings=settings, inputs=inputs)
 
 
 def _fill_encoder(run: Run, workspace: Path) -> Mapping[str, Any]:
-    blend = Blend.of(run)
-    space = blend.counted(WordSpace.load(run.folder(WORDS)))
-    return build_static(run, space, blend.spelling_weight, workspace)
+    space = WordSpace.load(run.folder(WORDS))
+    blend = Blend.of(run, space)
+    return build_static(run, blend.counted(space), blend.spelling_weight, workspace)
 
 
 STAGES: Mapping[Stage, Callable[[Run, Executor], Outcome | None]] = {
     WORDS: lambda run, _: build_words(run),
     QUESTIONS: lambda run, _: build_questions(run),
     PRETRAINED: lambda run, _: build_pretrained(run),
-    BLEND: lambda run, _: build_blend(run),
     CONTEXTS: lambda run, _: build_contexts(run),
     STATIC: lambda run, _: build_static_encoder(run),
     INDEX: build_index,

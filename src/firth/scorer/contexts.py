@@ -13,9 +13,8 @@ be read, and so can sums over topics: groups by k-means, named by class-based tf
 
 import json
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,6 @@ CONTEXTS = Stage("contexts", version=4)
 DEFAULT_CONTEXTS, ENCODED_CONTEXTS = 20_000, 2_000
 """Contexts by default; an encoder that is no table takes a thousand times as long for each."""
 _VECTORS, _SENTENCES, _TOPICS = "vectors.safetensors", "sentences.jsonl", "topics.json"
-_NAMED = "names.json"
 _NAMES, _REPRESENTATIVES = 5, 2
 """Words that name a topic, and sentences that represent it."""
 _ROUNDS = 30
@@ -69,7 +67,6 @@ class Contexts:
         vectors: Their unit vectors, (n, d).
         labels: Number of each context's topic, (n,). No topic is empty.
         turn: G^-1/2, (d, d), up to directions in which no context differs.
-        names: Words of the contexts, in lower case, that are names.
     """
 
     texts: Sequence[str]
@@ -79,7 +76,6 @@ class Contexts:
     topics: Sequence[Topic]
     labels: Ints
     turn: Floats
-    names: frozenset[str]
 
     @classmethod
     def group(
@@ -115,7 +111,6 @@ class Contexts:
             topics=grouped,
             labels=labels,
             turn=_decorrelation(vectors),
-            names=names_in(texts),
         )
 
     def save(self, folder: Path) -> None:
@@ -123,7 +118,6 @@ class Contexts:
         write_arrays(
             folder / _VECTORS, {"vectors": self.vectors, "labels": self.labels, "turn": self.turn}
         )
-        write_json(folder / _NAMED, sorted(self.names))
         write_json(folder / _TOPICS, [asdict(topic) for topic in self.topics])
         rows = zip(self.texts, self.documents, self.titles, strict=True)
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
@@ -146,7 +140,6 @@ class Contexts:
                 topics=topics,
                 labels=arrays["labels"],
                 turn=arrays["turn"],
-                names=frozenset(read_json(folder / _NAMED)),
             )
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"{folder}: damaged ({error!r}). Run firth build") from error
@@ -276,38 +269,6 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
             tuple(min(forms[stem].items(), key=lambda it: (-it[1], it[0]))[0] for stem in best)
         )
     return named
-
-
-_WORD = re.compile(r"[^\W\d_][\w\u2019'-]*")
-_OPENING = re.compile(r"(?:^|\w{3}[.!?:][\"\u201d)]? +|[\"\u201c(])[\"\u201c(]?$")
-_BEFORE = 16
-"""Characters before a word that tell whether it opens a sentence."""
-_LOWER_CASE_USES = 10
-
-
-def names_in(texts: Iterable[str]) -> frozenset[str]:
-    """Return lower-case words that are names wherever they have a capital.
-
-    They have a capital inside a sentence at least twice, and at most one in ten uses has none.
-
-    Example:
-        >>> sorted(names_in(["She met Bath.", "They like Bath.", "Some Bath people took a walk."]))
-        ['bath']
-        >>> sorted(names_in(["She met Bath.", "They like Bath.", "He took a bath."]))
-        []
-    """
-    capital: Counter[str] = Counter()
-    lower: Counter[str] = Counter()
-    for text in texts:
-        lower.update(word for word in _WORD.findall(text) if word[0].islower())
-        for match in _WORD.finditer(text):
-            start = match.start()
-            opens = _OPENING.search(text, max(0, start - _BEFORE), start)
-            if match[0][0].isupper() and match[0] != "I" and not opens:
-                capital.update(words(match[0].removesuffix("'s").removesuffix("\u2019s")))
-    return frozenset(
-        word for word, n in capital.items() if n > 1 and _LOWER_CASE_USES * lower[word] <= n
-    )
 
 
 # --- What contexts say about a pair ------------------------------------------------------------

@@ -65,14 +65,6 @@ class TopicShare:
         return ", ".join(self.words[:count]) or "unnamed topic"
 
 
-class Mark(StrEnum):
-    """Kinds of words that a similarity of meaning overlooks."""
-
-    NAME = "name"
-    NUMBER = "number"
-    NEGATION = "negation"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Word:
     """A distinct word of a text, as it is written first.
@@ -90,7 +82,6 @@ class Word:
     known: bool = True
     stop_word: bool = False
     matched: bool = False
-    mark: Mark | None = None
 
 
 @dataclass(frozen=True)

@@ -6,29 +6,24 @@ Each similarity is the sum of its evidence, so that every score can be explained
 
 The weights are defaults that were chosen on human ratings. Label-free questions do not choose them:
 on seven corpora of 0.1 to 0.9 million words they never found better ones. Where few sentences have
-a next one (`few_neighbors`), words are learned from halves of a sentence. The scorer then leaves
+a next one, words are learned from halves of a sentence. The scorer then leaves
 learned vectors out, and compares tf-idf of n-grams of stems.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from firth.corpus.corpus import Corpus, few_neighbors
 from firth.encoders.pretrained import RunEncoder
 from firth.encoders.words import WORDS, WordSpace
-from firth.run.console import note
 from firth.run.errors import ConfigError, InputError
-from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import pretrained_name
-from firth.run.stage import Outcome, Stage
 from firth.scorer.components import (
     AlignedWords,
     Component,
@@ -45,11 +40,9 @@ from firth.scorer.parts import WORDS as WORDS_PART
 from firth.text.types import Floats, TextPair
 from firth.text.words import UNKNOWN, checked, language_among
 
-BLEND = Stage("blend", version=7)
 _FEW_SENTENCES, _MOST_SPELLING = 20_000, 4.0
 """With fewer sentences less is learned of words, and spelling counts more: measured on development
 splits of Afrikaans, Amharic, English, French, German and Hausa with 0.05M to 0.2M words."""
-_FILE = "blend.json"
 SENTENCES, ALIGNED, SUMMED = "sentences", "words", "sums"
 """Names of the built-in components: the cosine of sentence vectors, the alignment of words, and the
 cosine of sums of words, which counts for a set of pairs over an encoder (`weights_among`)."""
@@ -86,43 +79,30 @@ class Blend:
     spelling_weight: float = 0.8
     learned: bool = True
 
-    def __str__(self) -> str:
-        """Return normalized weights, such as `sentences 0.67, words 0.33, spelling 0.8`."""
-        total = sum(self.weights.values())
-        shares = [f"{name} {weight / total:.2f}" for name, weight in self.weights.items()]
-        learned = f"spelling {self.spelling_weight:g}" if self.learned else "no learned vectors"
-        return ", ".join([*shares, learned])
-
     @classmethod
-    def of(cls, run: Run) -> "Blend":
-        """Return the blend of a run: its settings, and for the rest what its stage chose."""
-        settings = run.settings.scorer
-        is_complete = {SENTENCES, ALIGNED} <= settings.weights.keys()
-        if is_complete and settings.spelling_weight is not None:
-            blend = cls()
-        else:
-            blend = cls(**read_json(run.folder(BLEND) / _FILE)["chosen"])
-        blend = replace(blend, weights={**blend.weights, **settings.weights})
-        if settings.spelling_weight is not None:
-            blend = replace(blend, spelling_weight=settings.spelling_weight, learned=True)
-        if not sum(blend.weights.values()):
+    def of(cls, run: Run, space: WordSpace) -> "Blend":
+        """Return the blend of a run: its settings, and for the rest what follows from its words.
+
+        Where words were learned from halves of sentences, their vectors are left out.
+        """
+        weights = {**cls().weights, **run.settings.scorer.weights}
+        if not sum(weights.values()):
             problem = "scorer.weights are all 0; one must be positive"
             raise ConfigError(str(run.path), [problem])
-        return blend
+        if (spelling_weight := run.settings.scorer.spelling_weight) is not None:
+            return cls(weights, spelling_weight)
+        learned = not run.manifest(WORDS).summary.get("halves", 1)
+        return cls(weights, spelling_weight_of(space.idf.sentences), learned)
 
     def counted(self, space: WordSpace) -> WordSpace:
         """Return a space in which learned vectors count if those of the blend do."""
         return space if self.learned else space.unlearned()
 
 
-def default_blend(alone: bool = False, sentences: int = _FEW_SENTENCES) -> Blend:
-    """Return the default weights for a corpus, whose sentences may stand alone.
-
-    They were chosen on STSb dev and STS12, over corpora of 0.1M to 10M words.
-    """
+def spelling_weight_of(sentences: int) -> float:
+    """Return the default for a corpus; chosen on STSb dev and STS12, over 0.1M to 10M words."""
     few = math.sqrt(max(1.0, _FEW_SENTENCES / max(1, sentences)))
-    spelling_weight = round(min(_MOST_SPELLING, few * Blend.spelling_weight), 1)
-    return Blend(spelling_weight=spelling_weight, learned=not alone)
+    return round(min(_MOST_SPELLING, few * Blend.spelling_weight), 1)
 
 
 def weights_among(
@@ -152,22 +132,6 @@ def weights_among(
     return {**weights, **{name: factor * weight for name, weight in new.items()}}
 
 
-def build_blend(run: Run) -> Outcome:
-    """Decide the blend of a run, or reuse the decision."""
-    outcome = run.build(BLEND, _fill, inputs={"corpus": Corpus.open(run).digest})
-    if not outcome.reused:
-        note(f"scorer: {outcome.manifest.summary['message']}")
-    return outcome
-
-
-def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
-    corpus = Corpus.open(run)
-    is_alone = few_neighbors(len(corpus) - corpus.n_documents, len(corpus))
-    chosen = default_blend(is_alone, len(corpus))
-    write_json(workspace / _FILE, {"chosen": asdict(chosen)})
-    return {"message": f"weights: {chosen}"}
-
-
 # --- Scores ------------------------------------------------------------------------------------
 
 
@@ -181,7 +145,6 @@ class Scorer:
         components: Name → component.
         weights: Name → weight; a component of weight 0 is left out. Their sum becomes 1.
         space: Which words the corpus has.
-        open_contexts: Opens the contexts that explain scores.
         summed: Sums of words, with which `among` weighs an encoder by how far it agrees with the
             text; None leaves weights as they are.
 
@@ -197,14 +160,13 @@ class Scorer:
         components: Mapping[str, Component],
         weights: Mapping[str, float],
         space: WordSpace,
-        open_contexts: Callable[[], Contexts],
         *,
         summed: SummedWords | None = None,
     ) -> None:
         total = sum(weights.values())
         self.weights = {name: weight / total for name, weight in weights.items() if weight}
         self.components = components
-        self._space, self._open_contexts = space, open_contexts
+        self._space = space
         self._summed = summed if {SENTENCES, ALIGNED} <= self.weights.keys() else None
         self._opened_from: tuple[Run, Blend] | None = None
 
@@ -216,24 +178,16 @@ class Scorer:
 
     @classmethod
     def open(cls, run: str | Path | Run, blend: Blend | None = None) -> "Scorer":
-        """Open the scorer of a run whose words and blend are built, perhaps with another blend.
+        """Open the scorer of a run whose words are built, perhaps with another blend.
 
         Raises:
             ConfigError: A weight names a component that no installed package brings.
         """
         run = Run.open(run)
-        blend = blend or Blend.of(run)
-        space = blend.counted(WordSpace.load(run.folder(WORDS)))
-        opened: list[Contexts] = []
-
-        def contexts() -> Contexts:
-            if not opened:
-                opened.append(Contexts.load(run.folder(CONTEXTS)))
-            return opened[0]
-
-        def topics() -> TopicFits:
-            return TopicFits(contexts())
-
+        all_words = WordSpace.load(run.folder(WORDS))
+        blend = blend or Blend.of(run, all_words)
+        space = blend.counted(all_words)
+        topics = cache(lambda: TopicFits(Contexts.load(run.folder(CONTEXTS))))
         sentences: Component = SummedWords(space, blend.spelling_weight, topics)
         summed, states, floor = None, None, 0.0
         is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
@@ -247,7 +201,7 @@ class Scorer:
         components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states, floor)}
         for name, open_component in _added(run, blend.weights).items():
             components[name] = open_component(run)
-        scorer = cls(components, blend.weights, space, contexts, summed=summed)
+        scorer = cls(components, blend.weights, space, summed=summed)
         scorer._opened_from = (run, blend)
         return scorer
 
@@ -269,9 +223,9 @@ class Scorer:
         weights: Mapping[str, float] = self.weights
         if self._summed is not None:
             components[SUMMED] = self._summed.weighing(space)
-            summing = Scorer(components, {**weights, SUMMED: 1.0}, space, self._open_contexts)
+            summing = Scorer(components, {**weights, SUMMED: 1.0}, space)
             weights = weights_among(weights, summing.component_similarities(distinct))
-        return Scorer(components, weights, space, self._open_contexts)
+        return Scorer(components, weights, space)
 
     @property
     def name(self) -> str:
@@ -386,7 +340,7 @@ class Scorer:
 
     @cached_property
     def _reader(self) -> WordReader:
-        return WordReader(self._space, self._open_contexts().names)
+        return WordReader(self._space)
 
 
 def _added(run: Run, weights: Mapping[str, float]) -> dict[str, Callable[[Run], Component]]:
