@@ -26,11 +26,11 @@ def one_by_one(generator: Seq2Seq, job: Job) -> float:
     where, reader = torch.device("cpu"), generator.reader
     given = Padded.of([((job.target[0][0], (reader.missing,)), *job.given)], where)
     for number, (offset, sentence) in enumerate(job.target):
-        for end, target in enumerate(sentence, 1):
+        for end in range(1, len(sentence) + 1):
             begun = Padded.of([(*job.target[:number], (offset, sentence[:end]))], where)
             with torch.inference_mode():
-                logits = model.logits(begun, reader.start, model.read(given), given.real)
-                total += float(logits[-1].log_softmax(-1)[target])
+                states = model.decode(begun, reader.start, model.read(given), given.real)
+                total -= float(model.losses(states, begun.tokens[begun.real])[-1])
     return total
 
 

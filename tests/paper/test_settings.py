@@ -12,7 +12,7 @@ def test_presets_are_settings(name: str, empty_run: Run) -> None:
     """Each preset is valid as it is, and ranks by what can rank; `paper` has its 500 contexts."""
     settings = empty_run.changed(preset(name)).wing("paper", PaperSettings)
     sizes = settings.contexts.size, settings.retrieve.chunks
-    assert sizes == ((500, 20_000) if name == "paper" else (16, 2_000))
+    assert sizes == ((500, 20_000) if name == "paper" else (16, 200))
     assert settings.contexts.screening > 0
     assert settings.contexts.diverse
 

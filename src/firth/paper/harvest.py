@@ -117,7 +117,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
 
 
 def read_pairs(folder: Path, split: str) -> ScoredPairs:
-    """Return a split of the folder that `score_pairs` built."""
+    """Return a split of the folder that `build_harvest` built."""
     with (folder / f"{split}.jsonl").open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     pairs = [(row["sentence1"], row["sentence2"]) for row in rows]

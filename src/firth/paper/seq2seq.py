@@ -30,6 +30,8 @@ _BLOCK = 1024
 """Pairs that are scored together, which bounds their parts in memory."""
 _HEAD = 64
 """Dimensions of an attention head at most (Vaswani et al. 2017)."""
+_ROWS = 128
+"""Tokens whose logits a processor holds at once: more leave its cache, and take twice as long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,21 +114,26 @@ class ContextTransformer(nn.Module):
         )
         return states
 
-    def logits(self, targets: Padded, start: int, memory: Tensor, known: Tensor) -> Tensor:
-        """Return logits of the tokens of the targets, (t, vocabulary), row after row.
+    def decode(self, targets: Padded, start: int, memory: Tensor, known: Tensor) -> Tensor:
+        """Return states that predict the tokens of the targets, (t, width), row after row.
 
-        Each is predicted from those before it in its row, and from memory, (n, m, width), of which
+        Each is made from the tokens before it in its row, and memory, (n, m, width), of which
         `known` (n, m) are no padding. The input is the token before it, or `start`, with the offset
         and place of the target.
         """
         before = targets.tokens.roll(1, 1).index_fill(1, targets.tokens.new_zeros(1), start)
         longest = before.shape[1]
         hidden = torch.ones(longest, longest, dtype=torch.bool, device=before.device).triu(1)
-        states = self.decoder(
+        states: Tensor = self.decoder(
             self._embed(before, targets), memory, tgt_mask=hidden,
             tgt_key_padding_mask=~targets.real, memory_key_padding_mask=~known,
         )  # fmt: skip
-        return functional.linear(states[targets.real], self.word.weight, self.bias)
+        return states[targets.real]
+
+    def losses(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """Return -log p of tokens, (t,), in nats, from the states that predict them, (t, width)."""
+        logits = functional.linear(states, self.word.weight, self.bias)
+        return functional.cross_entropy(logits.float(), tokens, reduction="none")
 
     def start_from(self, counts: Ints) -> None:
         """Start the softmax as the frequencies of the first tokens, from their counts."""
@@ -212,22 +219,24 @@ class Seq2Seq:
 
     def score(self, jobs: Sequence[Job], role: Role) -> Floats:
         """Return log p(target | given) of each job, in nats; all jobs generate the part `role`."""
-        scores = np.zeros(len(jobs))
+        scores, model = np.zeros(len(jobs)), self.models[role]
         sizes = np.array([job.size + len(joined(job.given)) for job in jobs], np.int64)
         with torch.inference_mode():
             for batch in by_budget(sizes, self._batch_tokens):
                 chosen = [jobs[i] for i in batch.tolist()]
-                logits, targets = predict(self.models[role], chosen, self.reader)
-                logs = logits.float().log_softmax(-1).gather(1, targets[:, None])[:, 0]
-                rows = np.repeat(np.arange(len(chosen)), [job.size for job in chosen])
-                scores[batch] = np.bincount(rows, logs.cpu().double().numpy())
+                states, targets = decode(model, chosen, self.reader)
+                rows = _ROWS if states.device.type == "cpu" else len(states)
+                parts = [slice(at, at + rows) for at in range(0, len(states), rows)]
+                losses = torch.cat([model.losses(states[part], targets[part]) for part in parts])
+                numbers = np.repeat(np.arange(len(chosen)), [job.size for job in chosen])
+                scores[batch] = -np.bincount(numbers, losses.cpu().double().numpy())
         return scores
 
 
-def predict(
+def decode(
     model: ContextTransformer, jobs: Sequence[Job], reader: PartReader
 ) -> tuple[Tensor, Tensor]:
-    """Return logits, (t, vocabulary), and the tokens of the targets of jobs, one after another.
+    """Return states, (t, width), and the tokens of the targets of jobs, (t,), one after another.
 
     What is given begins with `<mask>` in place of the first missing sentence. Equal texts are read
     once.
@@ -239,5 +248,5 @@ def predict(
     numbers = torch.tensor([rows[row] for row in given], device=where)
     targets = Padded.of([job.target for job in jobs], where)
     memory = model.read(texts)[numbers]
-    logits = model.logits(targets, reader.start, memory, texts.real[numbers])
-    return logits, targets.tokens[targets.real]
+    states = model.decode(targets, reader.start, memory, texts.real[numbers])
+    return states, targets.tokens[targets.real]

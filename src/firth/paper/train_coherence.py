@@ -165,11 +165,8 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     if rank():
         return {}
     ranked = measures.ranks(model, seed)
-    figures: dict[str, Any] = {
-        "step": chosen,
-        "steps": steps,
-        "passes": chosen / source.epoch_steps,
-    }
+    passes = chosen / source.epoch_steps
+    figures: dict[str, Any] = {"step": chosen, "steps": steps, "passes": passes}
     figures |= {"loss": history[-1]["loss"], **measures.figures(model)}
     figures |= {f"{CHOOSES}_interval": ranked[SAME].interval}
     figures |= verdict(

@@ -11,13 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.nn import functional
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.transformer import device
 from firth.evaluation.bootstrap import Estimate
 from firth.paper.coherence import neighbors
-from firth.paper.seq2seq import ContextTransformer, Job, Seq2Seq, Shape, predict
+from firth.paper.seq2seq import ContextTransformer, Job, Seq2Seq, Shape, decode
 from firth.paper.settings import PaperSettings
 from firth.paper.tokens import (
     PartReader,
@@ -211,8 +210,7 @@ class _Training:
             return jobs
 
         def loss_of(jobs: list[Job]) -> Tensor:
-            logits, targets = predict(model, jobs, self.reader)
-            return functional.cross_entropy(logits.float(), targets)
+            return model.losses(*decode(model, jobs, self.reader)).mean()
 
         steps = max(1, round(config.passes * self.batches.epoch_steps / config.accumulate))
         schedule = Schedule(
