@@ -10,7 +10,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -128,17 +127,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def interrupt(
-    command: Command,
-    start: Path,
-    place: Path,
-    count: int,
-    rng: random.Random,
-    send: Callable[[subprocess.Popen[str]], None] = subprocess.Popen.kill,
+    command: Command, start: Path, place: Path, count: int, rng: random.Random
 ) -> dict[str, int]:
-    """Interrupt a command `count` times; each interrupted folder is continued until it ends.
+    """Kill a command `count` times; each folder that is left is continued until it ends.
 
     Returns:
-        Number of interruptions, of those that left a folder between start and end, and of folders
+        Number of kills, of those that left a folder between start and end, and of folders
         that ended, all of them with the bytes of the undisturbed command.
     """
     before = Path(shutil.copytree(start, place / "before"))
@@ -158,7 +152,7 @@ def interrupt(
             is_last = counts["kills"] == count or found == new
             if end(process, None if is_last else rng.uniform(0, longest)):
                 break
-            send(process)
+            process.kill()
             process.communicate()
             found, longest = contents(folder), whole / 2  # What was done is not done again.
             counts["kills"] += 1
@@ -213,22 +207,6 @@ def test_the_campaign(
     counted[name] = interrupt(
         COMMANDS[name], start, tmp_path, KILLS, random.Random(f"{SEED} {name}")
     )
-
-
-def pause(process: subprocess.Popen[str]) -> None:
-    """Stop a process for a moment, and let it end."""
-    process.send_signal(signal.SIGSTOP)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGCONT)
-
-
-@pytest.mark.parametrize("send", [pause, lambda process: process.send_signal(signal.SIGINT)])
-@pytest.mark.slow
-def test_interrupted_and_paused_builds_end_with_the_same_bytes(
-    send: Callable[[subprocess.Popen[str]], None], start: Path, tmp_path: Path
-) -> None:
-    """Ctrl+C, and a machine that sleeps, at random times of all stages."""
-    interrupt(COMMANDS["build"], start, tmp_path, KILLS, random.Random(SEED), send)
 
 
 def test_a_clock_that_is_set_back_changes_nothing(start: Path, tmp_path: Path) -> None:

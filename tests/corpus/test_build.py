@@ -188,18 +188,6 @@ def test_a_copy_takes_the_place_of_the_first_one(tmp_path: Path) -> None:
     assert damage(run.path / FILE) == []
 
 
-def test_a_document_that_is_given_twice_is_one(tmp_path: Path) -> None:
-    """With its id and words."""
-    rows = records(("a", "The cat sat."), ("b", "It rained."), ("a", "The cat sat."))
-    corpus, summary = built(tmp_path / "run", write(tmp_path / "a.jsonl", rows))
-    assert corpus.document_ids() == ["a", "b"]
-    assert (summary.noted, summary.skipped, summary.copies) == ({"duplicate": 1}, {}, 0)
-    (line,) = (tmp_path / "run" / "skipped.jsonl").read_text().splitlines()
-    said = json.loads(line)
-    assert (said["source"], said["line"], said["reason"]) == ("a.jsonl", 3, "duplicate")
-    assert "'a' is there already" in said["detail"]
-
-
 def test_two_texts_of_one_id_both_stay(tmp_path: Path) -> None:
     """The second is called by its place, and noted; so it is in the next build, too."""
     rows = records(("a", "The cat sat."), ("a", "A dog sat."), ("a", "The cat sat."))
@@ -262,23 +250,6 @@ def test_builds_keep_what_was_added_and_what_was_removed(tmp_path: Path) -> None
     write(path, records(("a", text(1)), ("b", text(8))))
     build_corpus(run, path)
     assert contents(run)["b"][0] == "Text 8 begins here."
-
-
-def test_added_documents_may_be_copies(tmp_path: Path) -> None:
-    """Whatever their order: the same call again changes nothing."""
-    run = run_of(tmp_path / "run")
-    build_corpus(run, records(("a", "The cat sat."), ("b", "A dog sat.")))
-    rows = records(("c", "The cat sat!"), ("a", "It rained."), ("d", "A dog sat?"))
-    before = Corpus.open(run, "all")
-    for _ in range(2):
-        summary = add_documents(run, rows)
-        expected = {"a": ["It rained."], "b": ["A dog sat."], "c": ["The cat sat!"]}
-        assert contents(run) == {**expected, "d": ["A dog sat."]}
-        assert summary.copies == 1
-    assert [each.id for each in before.documents_with_text(1)] == ["b"]  # d came later
-    assert "(unchanged)" in summary.text()
-    add_documents(run, records(("c", "a dog sat")))
-    assert contents(run) == {"a": ["It rained."], **{id: ["A dog sat."] for id in "bcd"}}
 
 
 # --- Errors ------------------------------------------------------------------------------------

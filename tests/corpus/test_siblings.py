@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from firth.corpus.build import add_documents, build_corpus
 from firth.corpus.corpus import Corpus
-from firth.corpus.siblings import sibling_groups, sketch
+from firth.corpus.siblings import SHARE, sibling_groups, sketch
 
 from .conftest import run_of
 
@@ -28,34 +29,19 @@ def test_texts_on_one_subject_are_one_group() -> None:
     assert sibling_groups([]).tolist() == []
 
 
-def test_a_few_words_in_common_make_no_siblings() -> None:
-    """Documents share more rare words than `SHARED`, but a small share of theirs."""
-    texts = [[f"pair{n // 2}-{w}" for w in range(5)] + [f"own{n}-{w}" for w in range(40)]
-             for n in range(40)]  # fmt: skip
-    for size, groups in ((45, 40), (10, 20)):
-        numbers = sibling_groups([sketch(text[:size]) for text in texts])
-        assert len({*numbers.tolist()}) == groups
-
-
-def test_three_rare_words_in_common_make_no_siblings() -> None:
-    """They are a large share of short documents, and four are enough."""
-    for shared, groups in ((3, 40), (4, 20)):
-        texts = [
-            [f"pair{n // 2}-{w}" for w in range(shared)] + [f"own{n}-{w}" for w in range(2)]
-            for n in range(40)
-        ]
-        numbers = sibling_groups([sketch(text) for text in texts])
-        assert len({*numbers.tolist()}) == groups
-
-
-def test_short_documents_may_need_a_larger_share() -> None:
-    """Pairs share five of fifteen rare words. Half is more; longer documents need no more."""
-    for own, groups in ((5, 40), (60, 20)):
-        texts = [[f"pair{n // 2}-{w}" for w in range(own)] + [f"own{n}-{w}" for w in range(own)]
-                 for n in range(40)]  # fmt: skip
-        assert len({*sibling_groups([sketch(text) for text in texts]).tolist()}) == 20
-        numbers = sibling_groups([sketch(text) for text in texts], 0.5)
-        assert len({*numbers.tolist()}) == groups
+@pytest.mark.parametrize(
+    ("shared", "own", "least", "groups"),
+    [(5, 40, SHARE, 40), (5, 5, SHARE, 20), (3, 2, SHARE, 40), (4, 2, SHARE, 20), (5, 5, 0.5, 40),
+     (60, 60, 0.5, 20)],
+)  # fmt: skip
+def test_pairs_share_enough_rare_words(shared: int, own: int, least: float, groups: int) -> None:
+    """Four words and a share of all; short documents may need a larger one, long ones do not."""
+    texts = [
+        [f"pair{n // 2}-{w}" for w in range(shared)] + [f"own{n}-{w}" for w in range(own)]
+        for n in range(40)
+    ]
+    numbers = sibling_groups([sketch(text) for text in texts], least)
+    assert len({*numbers.tolist()}) == groups
 
 
 def test_siblings_of_documents_that_stay_are_never_moved(tmp_path: Path) -> None:

@@ -145,22 +145,6 @@ def test_without_a_corpus_the_error_says_what_to_build(tmp_path: Path) -> None:
     assert not (run.path / FILE).exists()
 
 
-def test_damage_is_found(tmp_path: Path) -> None:
-    """By reading all of a store; a reader that meets it gets an error of firth."""
-    run = run_of(tmp_path / "run")
-    build_corpus(run, [f"Text number {n} is here." for n in range(3_000)])
-    path = run.path / FILE
-    assert damage(path) == []
-    content = bytearray(path.read_bytes())
-    content[4096:] = b"\xff" * (len(content) - 4096)
-    path.write_bytes(bytes(content))
-    assert damage(path)
-    with pytest.raises(DamagedError, match="build again"):
-        Corpus.open(run).text(0)
-    path.write_bytes(bytes(content[:2000]))
-    assert damage(path)
-
-
 def seen(run: Run) -> object:
     """Return what a user sees of a corpus; the message where that is an error of firth."""
     try:
@@ -246,6 +230,8 @@ def test_a_database_in_use_is_an_error_of_firth(
         store.database.execute("DELETE FROM meta")
         raise ZeroDivisionError
     assert Run.open(run).path == run.path
+    with pytest.raises(DamagedError, match="nothing"), Store(run.path / FILE) as store:
+        store.database.execute("SELECT * FROM nothing")
 
 
 def test_a_removed_text_is_not_left_in_the_file(tmp_path: Path) -> None:

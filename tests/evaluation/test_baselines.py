@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firth.corpus.build import build_corpus
@@ -50,6 +50,7 @@ def cosine(one: dict[str, float], two: dict[str, float]) -> float:
     return product / ((math.hypot(*one.values()) * math.hypot(*two.values())) or 1.0)
 
 
+@settings(max_examples=50)
 @given(pair=st.tuples(TEXT, TEXT))
 def test_scores_are_the_plain_definitions(pair: TextPair) -> None:
     one, two = pair
@@ -68,6 +69,7 @@ def test_scores_are_the_plain_definitions(pair: TextPair) -> None:
 
 
 @pytest.mark.parametrize("name", BASELINES)
+@settings(max_examples=30)
 @given(pairs=st.lists(st.tuples(TEXT, TEXT), max_size=6))
 def test_scores_depend_on_the_pair_only(name: str, pairs: list[TextPair]) -> None:
     """Not on the order of its texts, nor on the other pairs; they lie in [0, 1]."""

@@ -19,7 +19,6 @@ from firth.evaluation.evaluate import MEAN, Evaluation, evaluate, find_copies, w
 from firth.evaluation.files import Row
 from firth.evaluation.metrics import CORRELATIONS
 from firth.evaluation.sets import evaluation_set, load_set
-from firth.run.console import WIDTH
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.text.types import Floats, PairScorer, TextPair
@@ -228,14 +227,6 @@ def test_nothing_is_missed_and_nothing_invented(
 
 
 # What is printed and saved.
-
-
-def test_text_fits_the_screen_and_has_every_model(results: Evaluation) -> None:
-    text = results.text()
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert all(model in text for model in results.models)
-    assert str(results.find("noisy", "sts13")).split(" [")[0] in text
-    assert "minus dice" in text
 
 
 def test_results_survive_the_file(results: Evaluation, tmp_path: Path) -> None:

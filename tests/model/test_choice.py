@@ -121,18 +121,6 @@ def test_another_language_and_too_many_sentences_leave_the_text_alone(
     assert model.run.settings.encoder.model == "none"
 
 
-def test_a_few_strings_get_the_encoder_too(
-    encoders: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where nothing is held out, no question is asked."""
-    install(monkeypatch, encoders["knows"])
-    model = firth.build(SHORT)
-    assert "too little held-out text to decide by" in capsys.readouterr().err
-    assert model.run.settings.encoder.model == encoders["knows"]
-    assert model.built is not None
-    assert f"{encoders['knows']} compares sentences" in " ".join(model.built.text().split())
-
-
 @pytest.mark.parametrize("texts", [NOUNS[:24], ["red shoes", "scarlet shoes"]])
 def test_plain_strings_are_matched_with_the_encoder_that_a_build_takes(
     texts: list[str], encoders: dict[str, str], monkeypatch: pytest.MonkeyPatch

@@ -35,17 +35,3 @@ def test_selection_is_diverse_greedy_and_maximal(
                 chunks[j] == chunks[i] or jaccard(preceding[i], preceding[j]) >= limit
                 for j in better
             )
-
-
-def test_the_limit_removes_text_duplicates() -> None:
-    """The paper's footnote 1: of two contexts with one preceding sentence, one is kept."""
-    same = frozenset({"the", "ship", "sailed"})
-    preceding = [same, same, frozenset({"wheat"})]
-    fits = np.array([-1.0, -2.0, -3.0])
-    assert choose_diverse(fits, np.arange(3), preceding, 3, 0.5).tolist() == [0, 2]
-
-
-@given(st.frozensets(st.text()), st.frozensets(st.text()))
-def test_jaccard_is_symmetric_and_in_range(a: frozenset[str], b: frozenset[str]) -> None:
-    assert 0 <= jaccard(a, b) == jaccard(b, a) <= 1
-    assert jaccard(a, a) == 1

@@ -52,18 +52,6 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_finished_stage_is_reused(tmp_path: Path) -> None:
-    builder = Builder()
-    assert not build(tmp_path, builder, x=1).reused
-    again = build(tmp_path, builder, x=1)
-    assert again.reused
-    assert builder.calls == 1
-    assert set(again.manifest.outputs) == {"data.txt"}
-    assert again.manifest.summary == {"letters": 3}
-    assert names(tmp_path / "toy") == {"data.txt", MANIFEST}
-    assert Manifest.read(tmp_path / "toy") == again.manifest
-
-
 def test_every_flipped_bit_is_seen(tmp_path: Path) -> None:
     """Whichever byte of an output differs, the stage is built again with the same result."""
     build(tmp_path, Builder("whole"))

@@ -1,7 +1,9 @@
 """Each similarity is what its definition says, the sum of its evidence, and symmetric."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -215,12 +217,20 @@ def ngrams(stem: str) -> set[str]:
     return {framed} if whole or not grams else grams
 
 
+@cache
+def held_by(frequencies: tuple[tuple[str, int], ...]) -> Counter[str]:
+    """N-gram → the sentences of all stems that have it."""
+    held = Counter[str]()
+    for stem, count in frequencies:
+        held.update(dict.fromkeys(ngrams(stem), count))
+    return held
+
+
 def gram_weights(space: WordSpace, stem: str) -> dict[str, float]:
     """N-gram → its weight: half of its idf where many sentences have it, in 64ths."""
-    n, weights = space.idf.sentences, {}
+    n, weights, held = space.idf.sentences, {}, held_by(tuple(space.idf.frequencies.items()))
     for gram in ngrams(stem):
-        held = sum(count for s, count in space.idf.frequencies.items() if gram in ngrams(s))
-        rarity = math.log((1 + n) / (1 + min(held, n))) / 2
+        rarity = math.log((1 + n) / (1 + min(held[gram], n))) / 2
         weights[gram] = round(64 * min(1.0, max(1 / 16, rarity))) / 64
     return weights
 

@@ -185,9 +185,3 @@ def test_a_nasal_has_two_spellings_in_indic_scripts(
         assert index.matched(index.terms(word), written[at ^ 1]) == ((0, len(written[at ^ 1])),)
     others = ["सामान्य", "जन्म", "શૂન્ય", "நண்டு"]
     assert [with_anusvara(word) for word in others] == others
-
-
-def test_an_index_may_be_empty(tmp_path: Path) -> None:
-    """Without any document there are no scores."""
-    index = opened(tmp_path, [[]])
-    assert [len(scores) for scores in index.scores("ship")[:2]] == [0, 0]

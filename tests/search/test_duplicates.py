@@ -64,15 +64,6 @@ def test_every_member_is_paired_with_its_representative(
         assert one in seen or two in seen  # a pair of free items would be a group
 
 
-def test_a_group_is_taken_as_a_whole_or_not() -> None:
-    """1 and 2 are near copies; 0 is similar to 1 only, so they stay two groups."""
-    near, one = {(1, 2): 0.9}, {(0, 1): 0.8}
-    assert group_pairs(pairs_of(near), pairs_of(one)) == {1: {2: pytest.approx(0.9)}}
-    both = one | {(0, 2): 0.7}
-    result = group_pairs(pairs_of(near), pairs_of(both))
-    assert result == {0: {1: pytest.approx(0.8), 2: pytest.approx(0.7)}}
-
-
 LONG = "The captain of the old ship met the sailor near the harbor of the island"
 TEXTS: Records = [
     {"id": "b", "text": f"{LONG}. The cow ate wheat in the field near a barn."},
@@ -201,20 +192,6 @@ def test_nothing_is_known_of_sentences_of_one_document(
         alike = [m for group in groups for m in group.members
                  if not m.near and m.document == group.representative.document]  # fmt: skip
         assert bool(alike) == is_listed
-
-
-def test_documents_that_differ_in_what_matters_are_related(make: Make) -> None:
-    """Reports of two years are no copies; a report and its copy are."""
-    text = " ".join(each["text"] for each in documents(range(1)))
-    report = f"This is the report of the harbor for the year {{}}. {text}"
-    records = [{"id": str(year), "text": report.format(year)} for year in (2017, 2019)]
-    copy = {"id": "copy", "text": report.format(2019) + " It ends here."}
-    result = duplicates(make([*records, copy]), unit="document")
-    (group,) = result
-    assert (group.representative.document, group.members[0].document) == ("2019", "copy")
-    (pair,) = result.related
-    assert pair.representative.document == "2017"
-    assert pair.members[0].differ == ("number: 2017 / 2019",)
 
 
 def test_documents_that_retell_with_other_facts_are_related(make: Make) -> None:

@@ -15,10 +15,9 @@ from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import unit_singles
 from firth.encoders.pretrained import with_encoder
 from firth.encoders.static import StaticEncoder
-from firth.run.errors import DamagedError, MissingStageError
+from firth.run.errors import DamagedError
 from firth.run.executor import Processes
 from firth.run.run import Run
-from firth.run.settings import parse_settings
 from firth.search import index as module
 from firth.search.index import ADDED, INDEX, Index, build_added, build_index
 from firth.search.vectors import Codes, candidates
@@ -67,17 +66,6 @@ def check_rows(index: Index, encoder: StaticEncoder) -> None:
         cosines = index.vectors(index.nearest(vector, 3)) @ vector
         assert cosines[0] > 0.99
         assert (np.diff(cosines) < 1e-6).all()
-
-
-def test_every_sentence_has_its_vector(run: Run) -> None:
-    """Held-out documents are indexed, too; unit vectors take two bytes a number."""
-    index = Index.open(run)
-    corpus = Corpus.open(run, "all")
-    assert len(index) == len(corpus) == 24 * 5
-    assert 0 < Corpus.open(run, "held-out").n_documents < 24
-    assert index.unindexed == 0
-    check_rows(index, StaticEncoder.open(run.path / "static"))
-    assert np.load(run.folder(INDEX) / "vectors.npy", mmap_mode="r").dtype == np.float16
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -321,29 +309,18 @@ def test_processes_give_the_bytes_of_one(make: Make, monkeypatch: pytest.MonkeyP
     assert stored(run) == whole
 
 
-def test_a_pretrained_encoder_is_used_and_checked(make: Make, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("section", "field"), [("search", "encoder"), ("encoder", "model")])
+def test_a_pretrained_encoder_is_used_and_checked(
+    make: Make, tmp_path: Path, section: str, field: str
+) -> None:
     """It needs no encoder that the run has built, and its files must not change."""
     write_encoder(tmp_path / "named", seed=9)
-    run = make(documents(range(2)), encoder={"model": str(tmp_path / "named")})
+    run = make(documents(range(2)), **{section: {field: str(tmp_path / "named")}})
     shutil.rmtree(run.path / "static")
     check_rows(Index.open(run), StaticEncoder.open(tmp_path / "named"))
     write_encoder(tmp_path / "named", seed=10)
     with pytest.raises(DamagedError, match="firth build"):
         Index.open(run)
-
-
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    """Without an encoder or an index the message names the command."""
-    run = Run.create(tmp_path / "run", parse_settings({}, "test"))
-    build_corpus(run, documents(range(1)))
-    with pytest.raises(MissingStageError, match="firth build"):
-        build_index(run)
-    build_encoder(run)
-    with pytest.raises(MissingStageError, match="firth build"):
-        Index.open(run)
-    build_index(run)
-    assert not run.has(ADDED)
-    assert len(Index.open(run)) == 20
 
 
 def test_a_document_without_known_words_has_the_zero_vector(make: Make) -> None:

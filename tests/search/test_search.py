@@ -15,15 +15,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search import search as module
 from firth.search.calibrate import build_calibration
-from firth.search.calibration import (
-    ANSWERS,
-    NOTHING,
-    RELATED,
-    UNLIKELY,
-    Answers,
-    Calibration,
-    best_share,
-)
+from firth.search.calibration import NOTHING, RELATED, UNLIKELY, Answers, Calibration, best_share
 from firth.search.index import build_index
 from firth.search.search import MODES, UNITS, Mode, Search, Unit
 from firth.text.types import Singles
@@ -271,16 +263,6 @@ def test_a_pretrained_encoder_shows_hits_for_words_that_no_document_has(
     assert bool(hits) == is_named
 
 
-def test_an_answer_is_said_to_be_one(calibrated: Search) -> None:
-    """A sentence of the documents has a chance that no drawn query has; lower hits a higher one."""
-    for unit in UNITS:
-        hits = calibrated.search(calibrated.index.corpus.text(17), unit=unit)
-        assert hits.answer == hits[0].answer in (ANSWERS, RELATED)
-        assert hits.remark == ""
-        chances = [hit.chance or 0 for hit in hits]
-        assert chances[0] == min(chances)
-
-
 def test_the_verdict_follows_the_first_hit(
     calibrated: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,10 +405,3 @@ def test_arguments_are_checked(
     """The message says what was expected."""
     with pytest.raises(InputError, match=message):
         search.search(query, **options)  # type: ignore[arg-type]
-
-
-def test_an_empty_result_of_a_small_corpus(make: Make) -> None:
-    """One document suffices for an index."""
-    search = Search.open(make([{"id": "one", "text": "A ship."}]))
-    assert [hit.text for hit in search.search("boat")] == ["A ship."]
-    assert search.search("judge", mode="lexical").items == ()

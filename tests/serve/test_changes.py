@@ -63,26 +63,15 @@ def record(id: str, version: int) -> dict[str, str]:
     return {"id": id, "text": f"The zebra of the keeper {id} is number v{version} of the zoo."}
 
 
-class Truth:
-    """The documents after each change; readers see those of a moment of their request."""
-
-    def __init__(self) -> None:
-        self.states: list[Documents] = [{}]
-        self.done = 0
-
-    def window(self, first: int) -> list[Documents]:
-        """Return the states that a reader may see who began when `first` changes were done."""
-        return self.states[first:]
-
-
 def test_each_answer_is_of_one_state_of_the_documents(toy_copy: Path) -> None:
     """Next to a process that adds, replaces and removes, nobody is told an older or a mixed state.
 
     The service and a loaded model are compared with a dictionary. A document that is not indexed
     yet may be missing from hits that say so.
     """
-    truth, rng, problems = Truth(), random.Random(5), list[str]()
-    ended, asked, sent_away, complete = threading.Event(), [0, 0], [0], [0]
+    states, done = list[Documents]([{}]), [0]  # after each change, and how many are done
+    rng, problems = random.Random(5), list[str]()
+    ended, asked, sent_away = threading.Event(), [0, 0], [0]
     loaded = firth.load(toy_copy, quiet=True)
 
     def versions(texts: list[tuple[str, str]]) -> Documents:
@@ -94,7 +83,7 @@ def test_each_answer_is_of_one_state_of_the_documents(toy_copy: Path) -> None:
 
     def check(reader: int, question: Any) -> None:
         while not ended.is_set():
-            first = truth.done
+            first = done[0]
             try:
                 found, missing = question()
             except (HTTPError, ChangedError) as error:
@@ -104,12 +93,11 @@ def test_each_answer_is_of_one_state_of_the_documents(toy_copy: Path) -> None:
                     problems.append(str(error))
                 continue
             asked[reader] += 1
-            complete[0] += not missing
             if not any(
                 found.items() <= state.items() if missing else found == state
-                for state in truth.window(first)
+                for state in states[first:]
             ):
-                problems.append(f"{found} ({missing}) is none of {truth.window(first)}")
+                problems.append(f"{found} ({missing}) is none of {states[first:]}")
 
     with running(toy_copy) as address, another_process(toy_copy) as change:
         body = {"query": "zebra", "top": 100, "unit": "document"}
@@ -128,7 +116,7 @@ def test_each_answer_is_of_one_state_of_the_documents(toy_copy: Path) -> None:
         for reader in readers:
             reader.start()
         for version in range(1, 25):
-            state = dict(truth.states[-1])
+            state = dict(states[-1])
             if state and rng.random() < 0.3:
                 gone = rng.sample(sorted(state), rng.randint(1, len(state)))
                 call: tuple[str, Any] = "remove", gone
@@ -138,9 +126,9 @@ def test_each_answer_is_of_one_state_of_the_documents(toy_copy: Path) -> None:
                 new = {f"z{rng.randint(0, 5)}" for _ in range(3)}
                 call = "add", [record(id, version) for id in sorted(new)]
                 state |= dict.fromkeys(new, version)
-            truth.states.append(state)
+            states.append(state)
             change(*call)
-            truth.done += 1
+            done[0] += 1
             for id in (f"z{n}" for n in range(6)):  # Nothing changes now: all is exact.
                 if id in state:
                     [known] = ask(address, f"/api/document/{id}")["sentences"]

@@ -81,12 +81,6 @@ def test_every_combining_mark_is_known() -> None:
     assert not mark.search("abc xyz 019")
 
 
-def test_decomposed_text_has_the_same_normal_form() -> None:
-    text = "Mörder"
-    assert unicodedata.normalize("NFD", text) != text
-    assert normal_form(unicodedata.normalize("NFD", text)) == normal_form(text)
-
-
 def test_stems_by_language() -> None:
     """Snowball where it knows the language, light stems in Arabic, else words, or beginnings."""
     assert stems(["sailing", "sails"], stemmer_of("en")) == ["sail", "sail"]
