@@ -243,7 +243,7 @@ class Systems:
         folder = self.work / f"{self.task.name}-{encoder}"
         if encoder == "none":
             return Search.open(firth.build(records, folder, encoder=encoder, seed=SEED).run)
-        run = Run(folder, parse_settings({"seed": SEED, "search": {"encoder": encoder}}, "search"))
+        run = Run(folder, parse_settings({"seed": SEED, "encoder.model": encoder}, "search"))
         build_corpus(run, records)
         build_index(run)
         build_calibration(run)

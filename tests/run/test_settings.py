@@ -27,8 +27,7 @@ from firth.run.settings import (
 CHANGED = {
     "seed": 7,
     "corpus": {"inputs": ["a, b", "ü*.txt", "no"], "language": "no", "id_field": None},
-    "encoder": {"model": "a: b # c"},
-    "search": {"encoder": "{}\n\t'\"["},
+    "encoder": {"model": "{}: b # c\n\t'\"["},
     "scorer": {"spelling_weight": 0.5, "weights": {"sentences": 1e-07}},
     "paper": {"coherence": {"hidden": 8}},
 }
@@ -42,7 +41,7 @@ def test_settings_written_and_read_again_are_the_same(tmp_path: Path) -> None:
     assert load_settings(path) == settings
     values = [line for line in path.read_text().splitlines() if line and line[0] != "#"]
     assert {line.partition(" = ")[0] for line in values} == {
-        "seed", "corpus.inputs", "corpus.language", "encoder.model", "search.encoder",
+        "seed", "corpus.inputs", "corpus.language", "encoder.model",
         "scorer.spelling_weight", "scorer.weights.sentences", "paper.coherence.hidden",
     }  # fmt: skip
 
@@ -95,7 +94,7 @@ def test_options_become_changes() -> None:
     Norwegian is a language, a date is text, and a line end begins no other setting.
     """
     changes = parse_changes(
-        ["corpus.language=no", "corpus.fields=a,b", "search.encoder=x = {}", "words.epochs=",
+        ["corpus.language=no", "corpus.fields=a,b", "encoder.model=x = {}", "words.epochs=",
          "seed=5", "paper.coherence={hidden = 8}", "corpus.text_field=2024-01-31",
          "corpus.title_field='1'\nx = 2", "corpus.id_field='1'", 'corpus.inputs=["a", "b"]',
          "corpus.lines=true"]
@@ -103,7 +102,7 @@ def test_options_become_changes() -> None:
     assert changes == {
         "corpus": {"language": "no", "inputs": ["a", "b"], "fields": "a,b", "lines": True,
                    "text_field": "2024-01-31", "title_field": "'1'\nx = 2", "id_field": "1"},
-        "search": {"encoder": "x = {}"}, "words": {"epochs": None}, "seed": 5,
+        "encoder": {"model": "x = {}"}, "words": {"epochs": None}, "seed": 5,
         "paper": {"coherence": {"hidden": 8}},
     }  # fmt: skip
     assert parse_settings(changes, "test").corpus.fields == ("a", "b")
@@ -124,7 +123,7 @@ def test_changes_are_laid_over() -> None:
     after = change_settings(
         before, {"encoder": {"model": None}, "paper": {"coherence": {"batch": 2}}}, "test"
     )
-    assert (after.encoder.model, after.search) == ("none", before.search)
+    assert (after.encoder.model, after.scorer) == ("none", before.scorer)
     assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "batch": 2}
     assert before.model_dump()["paper"]["coherence"] == {"hidden": 8}
     with pytest.raises(ConfigError, match="here: 1 problem"):
@@ -166,18 +165,18 @@ def test_sections_of_wings_are_checked_with_the_others() -> None:
         assert part in str(raised.value)
 
 
-def test_a_section_of_a_wing_that_is_missing_is_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It comes through changes and files untouched, and is named once; a mistyped one is not."""
-    path, section = tmp_path / "settings.toml", {"hidden": 8, "inner": {"a.b": [1, {"c d": "e"}]}}
-    settings = change_settings(parse_settings({"zigzag": section}, "f"), {"seed": 7}, "f")
-    assert capsys.readouterr().err.count("the section zigzag is kept") == 1
-    path.write_text(settings_text(settings))
-    assert load_settings(path) == settings
-    assert load_settings(path).model_dump()["zigzag"] == section
+def test_an_unknown_section_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"corpsu: no such setting; did you mean corpus\?"):
         parse_settings({"corpsu": {}}, "test")
+    with pytest.raises(ConfigError, match=r"zigzag: no such setting$"):
+        parse_settings({"zigzag": {}}, "test")
+
+
+def test_any_name_of_a_weight_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    settings = parse_settings({"scorer": {"weights": {"a.b": 1.0, "c d": 2.0}}}, "test")
+    path.write_text(settings_text(settings))
+    assert load_settings(path) == settings
 
 
 def test_seeds_are_fixed_and_differ_by_purpose() -> None:

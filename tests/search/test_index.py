@@ -309,13 +309,10 @@ def test_processes_give_the_bytes_of_one(make: Make, monkeypatch: pytest.MonkeyP
     assert stored(run) == whole
 
 
-@pytest.mark.parametrize(("section", "field"), [("search", "encoder"), ("encoder", "model")])
-def test_a_pretrained_encoder_is_used_and_checked(
-    make: Make, tmp_path: Path, section: str, field: str
-) -> None:
+def test_a_pretrained_encoder_is_used_and_checked(make: Make, tmp_path: Path) -> None:
     """It needs no encoder that the run has built, and its files must not change."""
     write_encoder(tmp_path / "named", seed=9)
-    run = make(documents(range(2)), **{section: {field: str(tmp_path / "named")}})
+    run = make(documents(range(2)), encoder={"model": str(tmp_path / "named")})
     shutil.rmtree(run.path / "static")
     check_rows(Index.open(run), StaticEncoder.open(tmp_path / "named"))
     write_encoder(tmp_path / "named", seed=10)

@@ -1,8 +1,5 @@
 """The training loop: exact resumption, shared steps, and batches in parts."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.run.errors import DamagedError, InputError
 from firth.run.settings import derive_seed
 from firth.train import loop
-from firth.train.loop import Batches, Best, History, Schedule, in_parts, mean_of, train, verdict
+from firth.train.loop import Best, History, Schedule, in_parts, mean_of, train, verdict
 
 SCHEDULE = Schedule(steps=12, rate=0.05, warmup=3, checkpoint_steps=4, seed=5, report_steps=3)
 
@@ -209,74 +203,3 @@ def test_what_did_not_learn_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     # Documents are resampled, not their sentences: equal sentences of a document add nothing.
     wide, narrow = (mean_of(np.repeat(values[:8], n), np.repeat(range(8), n), 1) for n in (50, 1))
     assert [wide.low, wide.high] == pytest.approx([narrow.low, narrow.high])
-
-
-def test_processes_that_cannot_share_a_step_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("WORLD_SIZE", "2"), ("RANK", "0")):
-        monkeypatch.setenv(name, value)
-    with pytest.raises(InputError, match="share a step evenly"):
-        learned(tmp_path, replace(SCHEDULE, accumulate=3))
-
-
-SCRIPT = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-import torch
-from safetensors.torch import save_file
-from torch.nn import functional
-from firth.train.loop import in_parts, rank, train
-from tests.train.test_loop import SCHEDULE, Net, batch
-
-folder = Path(sys.argv[1])
-
-def learned(name, schedule, loss):
-    model = Net()
-    if rank():  # Another start, which must not matter.
-        torch.nn.init.zeros_(model.first.weight)
-    scratch = folder / name / str(rank())
-    train(model, batch, lambda some: loss(model, *some), schedule, scratch, name)
-    save_file(model.state_dict(), folder / f"{name}-{rank()}.safetensors")
-
-def contrastive(model, rows, _):
-    vectors = in_parts(lambda some: model.eval().vectors(rows[some]), 4, 2)
-    return (vectors @ vectors.T).softmax(dim=1).diagonal().mean()
-
-def squared(model, rows, wanted):
-    return functional.mse_loss(model(rows), wanted)
-
-learned("batches", replace(SCHEDULE, accumulate=2), squared)
-learned("parts", replace(SCHEDULE, micro_batches=2), contrastive)
-"""
-
-
-def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT)
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
-    known = {"PYTHONPATH": path, "FIRTH_DEVICE": "cpu"}
-    for count in "12":
-        (tmp_path / count).mkdir()
-        torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", count]
-        files = [str(tmp_path / name) for name in ("script.py", count)]
-        command = [sys.executable, "-m", *torchrun, *files]
-        subprocess.run(command, check=True, env=os.environ | known)
-    for name in ("batches", "parts"):
-        alone = load_file(tmp_path / "1" / f"{name}-0.safetensors")
-        first, second = (load_file(tmp_path / "2" / f"{name}-{rank}.safetensors") for rank in "01")
-        assert same(first, second)
-        assert not same(alone, Net().state_dict())
-        for weight, value in alone.items():
-            torch.testing.assert_close(first[weight], value)
-
-
-@given(st.integers(1, 90), st.integers(1, 40))
-def test_an_epoch_holds_each_row_at_most_once(rows: int, size: int) -> None:
-    """Few rows are left over, epochs differ, and a batch is a function of its number."""
-    batches = Batches.of(rows, size, 7)
-    for epoch in range(2):
-        steps = range(epoch * batches.epoch_steps, (epoch + 1) * batches.epoch_steps)
-        drawn = np.concatenate([batches(step) for step in steps])
-        assert len(np.unique(drawn)) == len(drawn) > rows - size
-    assert np.array_equal(batches(0), Batches.of(rows, size, 7)(0))

@@ -151,8 +151,8 @@ def open_sentence_transformer(
 def device() -> "torch.device":
     """Return where to compute: a GPU where the machine has one, else the processor.
 
-    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each of several processes, or
-    workers of an executor, takes another GPU.
+    The variable FIRTH_DEVICE (`cpu`, `cuda`, `mps`) overrides it. Each worker of an executor
+    takes another GPU.
     """
     import torch
 
@@ -168,7 +168,7 @@ def device() -> "torch.device":
             f"{DEVICE} is {name}, and torch {torch.__version__} can use {', '.join(usable)} here. "
             f"Set {DEVICE} to one of these, or to auto"
         )
-    number = os.environ.get("LOCAL_RANK", os.environ.get(WORKER))
+    number = os.environ.get(WORKER)
     if name != "cuda" or number is None:
         return torch.device(name)
     return torch.device(name, int(number) % torch.cuda.device_count())

@@ -65,20 +65,17 @@ def build(
     from firth.paper.settings import preset as settings_of
     from firth.paper.surrogate import train_surrogate
     from firth.run.run import opened_with
-    from firth.train.loop import first, rank
 
     values = None if preset is None else settings_of(preset)
     opened = opened_with(run_folder(run), changes or [], values)
     executor = executor_of(workers, ray)
     if inputs:
-        first(lambda: build_corpus(opened, inputs, executor))
+        build_corpus(opened, inputs, executor)
     outcomes = build_origin(opened)
     if to != "origin":
-        first(lambda: outcomes.update({"paper/harvest": build_harvest(opened, executor)}))
+        outcomes["paper/harvest"] = build_harvest(opened, executor)
     if to == "surrogate":
         outcomes["paper/surrogate"] = train_surrogate(opened)
-    if rank():
-        return
     values = {name: dict(outcome.manifest.summary) for name, outcome in outcomes.items()}
     rows = [["part", "", "summary"]]
     for name, outcome in outcomes.items():

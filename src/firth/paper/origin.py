@@ -35,7 +35,6 @@ from firth.scorer.explanation import Explanation
 from firth.scorer.parts import CONTEXTS, ContextShare, parts_of
 from firth.text.types import Floats, Ints, TextPair
 from firth.text.words import checked
-from firth.train.loop import first
 from firth.train.tokenizer import TOKENIZER, build_tokenizer
 
 DEVIATIONS = Stage("paper/deviations", 2, "torch", "firth paper build")
@@ -50,10 +49,8 @@ _BLOCK = 64
 
 def build_origin(run: Run) -> dict[str, Outcome]:
     """Bring all that Origin reads up to date; return name of the stage → its outcome, in order."""
-    outcomes: list[Outcome] = []
-    first(lambda: outcomes.extend([build_tokenizer(run), build_index(run)]))
-    outcomes += [train_coherence(run), train_generator(run)]
-    first(lambda: outcomes.append(build_deviations(run)))
+    stages = build_tokenizer, build_index, train_coherence, train_generator, build_deviations
+    outcomes = [build(run) for build in stages]
     return {outcome.manifest.stage: outcome for outcome in outcomes}
 
 

@@ -24,16 +24,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, TextPair
-from firth.train.loop import (
-    Batches,
-    Best,
-    Schedule,
-    build_together,
-    first,
-    in_parts,
-    train,
-    write_tensors,
-)
+from firth.train.loop import Batches, Best, Schedule, in_parts, train, write_tensors
 from firth.train.students import BiEncoder, is_static, on_device, save_trained, shown_name
 from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
@@ -70,7 +61,7 @@ def train_surrogate(
     run.manifest(HARVEST)
     scratched = chosen.base == "transformer"
     if scratched:
-        first(lambda: build_tokenizer(run))
+        build_tokenizer(run)
     else:
         inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
 
@@ -87,7 +78,7 @@ def train_surrogate(
 
     reads = [HARVEST, *([TOKENIZER] if scratched else [])]
     inputs |= {"corpus": Corpus.open(run).digest}
-    return build_together(run, stage, fill, reads=reads, settings=["seed"], inputs=inputs)
+    return run.build(stage, fill, reads=reads, settings=["seed"], inputs=inputs)
 
 
 def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str, Any]:
@@ -116,7 +107,6 @@ def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str
             seed=seed,
             report_steps=-(-steps // _LOOKS),
             bfloat16=not static and has_bfloat16(where),
-            micro_batches=settings.micro_batches,
         )
         history = train(
             student.module, labels.batches, labels.loss, schedule, scratch, "Distilling", best.look

@@ -36,17 +36,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.types import Floats, Ints
-from firth.train.loop import (
-    Batches,
-    Best,
-    Schedule,
-    build_together,
-    in_parts,
-    mean_of,
-    rank,
-    train,
-    verdict,
-)
+from firth.train.loop import Batches, Best, Schedule, in_parts, mean_of, train, verdict
 from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 HISTORY = "history.json"
@@ -86,7 +76,7 @@ def train_coherence(run: Run) -> Outcome:
     def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         return _fill(run, settings, workspace)
 
-    return build_together(run, COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
+    return run.build(COHERENCE, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
 def corpus_inputs(run: Run) -> dict[str, str]:
@@ -127,7 +117,6 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
         seed=derive_seed(seed, "steps"),
         report_steps=-(-steps // _REPORTS),
         bfloat16=settings.number_format(where) is torch.bfloat16,
-        micro_batches=config.micro_batches,
     )
 
     def vectors(sentences: Ints) -> Tensor:
@@ -162,8 +151,6 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     if best.start is not None:
         best.restore()
         chosen = best.step
-    if rank():
-        return {}
     ranked = measures.ranks(model, seed)
     passes = chosen / source.epoch_steps
     figures: dict[str, Any] = {"step": chosen, "steps": steps, "passes": passes}

@@ -35,17 +35,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, ranges
-from firth.train.loop import (
-    Batches,
-    Best,
-    History,
-    Schedule,
-    build_together,
-    mean_of,
-    rank,
-    train,
-    verdict,
-)
+from firth.train.loop import Batches, Best, History, Schedule, mean_of, train, verdict
 from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 GENERATOR = Stage("paper/generator", 4, "torch", "firth paper build")
@@ -75,7 +65,7 @@ def train_generator(run: Run) -> Outcome:
     def fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         return _Training(run, settings, workspace).run()
 
-    return build_together(run, GENERATOR, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
+    return run.build(GENERATOR, fill, reads=[TOKENIZER], settings=["seed"], inputs=inputs)
 
 
 def open_generator(run: Run) -> Seq2Seq:
@@ -165,8 +155,6 @@ class _Training:
             parameters += sum(p.numel() for p in model.parameters())
             with write_atomically(self.workspace / f"{name}.safetensors") as partial:
                 save_file({n: t.cpu().contiguous() for n, t in model.state_dict().items()}, partial)
-        if rank():
-            return {}
         generator = Seq2Seq(models, self.tokenizer, batch_tokens=self.config.batch_tokens)
         losses, gains = held_out_losses(generator, self.measured, self.documents, self.seed)
         write_json(self.workspace / HISTORY, histories)

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,7 +13,6 @@ from firth.corpus.build import CorpusSummary
 from firth.corpus.corpus import Corpus
 from firth.corpus.read import input_names, named_files
 from firth.corpus.store import FILE, damage
-from firth.encoders.kinds import find_encoder
 from firth.encoders.pretrained import PRETRAINED, build_pretrained, encoder_of
 from firth.encoders.static import STATIC, build_static
 from firth.encoders.words import WORDS, WordSpace, build_words
@@ -106,18 +104,11 @@ def _built(run: Run, executor: Executor, stages: Iterable[Stage]) -> dict[str, b
 
 def check_settings(run: Run) -> None:
     """Look at everything that the settings name outside the run, before any work starts."""
-    problems = []
-    for name, find, model in (
-        ("encoder.model", partial(encoder_of, run), pretrained_name(run.settings.encoder.model)),
-        ("search.encoder", find_encoder, run.settings.search.encoder),
-    ):
-        if model is not None:
-            try:
-                find(model).check_installed()
-            except FirthError as error:
-                problems.append(f"{name}: {error}")
-    if problems:
-        raise ConfigError(str(run.path), problems)
+    if (model := pretrained_name(run.settings.encoder.model)) is not None:
+        try:
+            encoder_of(run, model).check_installed()
+        except FirthError as error:
+            raise ConfigError(str(run.path), [f"encoder.model: {error}"]) from error
 
 
 def add_documents(run: Run, documents: Any) -> CorpusSummary:

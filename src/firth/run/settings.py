@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from firth.run.console import note
 from firth.run.errors import ConfigError, first_line
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -142,14 +141,6 @@ class QuestionSettings(Section):
     """Wrong answers of each question."""
 
 
-class SearchSettings(Section):
-    """What is indexed for search."""
-
-    encoder: str | None = None
-    """Encoder of the index, by a name as of `encoder.model`. By default that one; without it, or
-    where it is a language model, the encoder that the run builds."""
-
-
 class Settings(Section):
     """All settings of a run: sections of the core, and given values of sections of wings."""
 
@@ -164,7 +155,6 @@ class Settings(Section):
     static: StaticSettings = StaticSettings()
     scorer: ScorerSettings = ScorerSettings()
     questions: QuestionSettings = QuestionSettings()
-    search: SearchSettings = SearchSettings()
 
     def wing(self, name: str, kind: type[S], source: str = "the settings") -> S:
         """Return the section of a wing, with defaults for what is not given."""
@@ -201,20 +191,15 @@ def wing_sections() -> Mapping[str, EntryPoint]:
 
 
 def parse_settings(values: object, source: str) -> Settings:
-    """Check plain values, section → field → value, in which a key may be a dotted path.
-
-    A section of a wing that is not installed is kept as it is, and a note says so.
-    """
+    """Check plain values, section → field → value, in which a key may be a dotted path."""
     tree, problems = nested_settings(values, source), list[str]()
     wings = {name: tree.pop(name) for name in [*tree] if name not in Settings.model_fields}
     for name, section in wings.items():
         try:
             if point := wing_sections().get(name):
                 parse_section(point.load(), section, source, at=name)
-            elif not isinstance(section, Mapping) or _meant(name):
-                problems.append(f"{name}: no such setting{_meant(name)}")
             else:
-                _note_kept(name, source)
+                problems.append(f"{name}: no such setting{_meant(name)}")
         except ConfigError as error:
             problems += error.problems
     try:
@@ -224,11 +209,6 @@ def parse_settings(values: object, source: str) -> Settings:
     if problems:
         raise ConfigError(source, problems)
     return settings.model_copy(update=wings)
-
-
-@cache
-def _note_kept(name: str, source: str) -> None:
-    note(f"{source}: the section {name} is kept; the part of firth that reads it is not installed")
 
 
 def parse_section(kind: type[S], values: Mapping[str, Any], source: str, at: str = "") -> S:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.encoder import PretrainedEncoder, UnitEncoder, unit_singles
-from firth.encoders.kinds import FoundEncoder, find_encoder, open_encoder
+from firth.encoders.kinds import FoundEncoder, open_encoder
 from firth.encoders.pretrained import encoder_of
 from firth.encoders.static import STATIC
 from firth.run.console import Progress
@@ -52,7 +52,7 @@ from firth.text.words import BEGINNINGS, NO_STEMMER, stemmer_of
 INDEX = Stage("index", 5)
 ADDED = Stage("index-added", 5)
 """Rows of the documents that came after the index was built."""
-NAMING = ("search.encoder", "encoder.model", "encoder.pooling", "encoder.max_tokens")
+NAMING = ("encoder.model", "encoder.pooling", "encoder.max_tokens")
 """Settings that decide which encoder the index has, and how it reads."""
 EXACT = 40_000
 """Rows up to which every vector is compared. Beyond, comparing codes first is faster."""
@@ -99,7 +99,7 @@ def build_index(run: Run, executor: Executor | None = None) -> Outcome:
         rotation = Rotation.fit(vectors[sample].astype(np.float32), seed)
         write_arrays(workspace / _ROTATION, {"mean": rotation.mean, "matrix": rotation.matrix})
         writer.write_rest(rotation)
-        info = {"encoder": _name(run) if pretrained else None, "stemmer": stemmer}
+        info = {"encoder": pretrained_name(run.settings.encoder.model), "stemmer": stemmer}
         write_json(workspace / _INFO, info)
         return {"documents": corpus.n_documents, "sentences": len(corpus)}
 
@@ -148,14 +148,9 @@ def check_index(run: Run) -> FoundEncoder | None:
 
 
 def index_encoder(run: Run) -> FoundEncoder | None:
-    """Find the pretrained encoder of the index: that of the search, or else that of the run.
-
-    None is the encoder that the run has built.
-    """
-    name = _name(run)
-    if name is None:
-        return None
-    return find_encoder(name) if run.settings.search.encoder else encoder_of(run, name)
+    """Find the pretrained encoder of a run; None is the static one that the run has built."""
+    name = pretrained_name(run.settings.encoder.model)
+    return None if name is None else encoder_of(run, name)
 
 
 def open_index_encoder(run: Run) -> UnitEncoder:
@@ -163,15 +158,9 @@ def open_index_encoder(run: Run) -> UnitEncoder:
     return open_encoder(check_index(run) or str(run.folder(STATIC)), _reading(run))
 
 
-def _name(run: Run) -> str | None:
-    return run.settings.search.encoder or pretrained_name(run.settings.encoder.model)
-
-
 def _reading(run: Run) -> EncoderSettings:
     """Return the settings with which the encoder of the index reads texts."""
     settings = run.settings.encoder
-    if run.settings.search.encoder:
-        return EncoderSettings()
     return EncoderSettings(pooling=settings.pooling, max_tokens=settings.max_tokens)
 
 

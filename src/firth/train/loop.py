@@ -3,24 +3,16 @@
 Dropout is seeded by batch. The state of a training is therefore its weights, Adam's moments and the
 step, which one safetensors file holds. A training that resumes ends with the bytes of an
 uninterrupted one.
-
-Processes that `torchrun` or `accelerate launch` started share each step by
-DistributedDataParallel: its batches (`Schedule.accumulate`), or the parts of its one batch
-(`in_parts`). Stages that train are built by `build_together`.
 """
 
-import atexit
 import ctypes
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,18 +22,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from firth.encoders.transformer import device
 from firth.evaluation.bootstrap import Estimate, Sample, estimate
-from firth.run.console import Progress, note, set_quiet
+from firth.run.console import Progress, note
 from firth.run.errors import DamagedError, InputError
 from firth.run.files import write_atomically
-from firth.run.run import Run
 from firth.run.settings import derive_seed
-from firth.run.stage import Outcome, Stage
 from firth.text.types import Floats, Ints
 
 Batch = TypeVar("Batch")
-T = TypeVar("T")
 History = list[dict[str, float]]
 """An entry each `report_steps`: `step`, mean `loss` since the last entry, figures of `evaluate`."""
 _BROKEN = (SafetensorError, KeyError, TypeError, ValueError)
@@ -70,8 +58,6 @@ class Schedule:
     """Whether the forward pass runs under bfloat16 autocast."""
     accumulate: int = 1
     """Batches in a step. Their mean loss is the loss of the step."""
-    micro_batches: int = 1
-    """Parts in which the loss computes its batch by `in_parts`, where a step has one."""
 
     def rate_at(self, step: int) -> float:
         """Return the rate of a step, counted from 0."""
@@ -97,35 +83,28 @@ def train(
         batch_of_step: Returns the batch of a number, and depends on that number alone. Step s,
             counted from 0, takes the batches from `s * accumulate` on.
         loss_of: Returns the mean loss of a batch, a scalar.
-        scratch: Folder of the checkpoint. Several processes use the folder of the first one.
+        scratch: Folder of the checkpoint.
         evaluate: Returns figures after so many steps, for the history. The model is in evaluation
-            mode then. Each of several processes calls it.
+            mode then.
         enough: Says after each entry of the history whether to stop early.
     """
-    share = _share(schedule, title)
     parameters = [parameter for _, parameter in learning(model)]
     # Fused: one pass over weights and moments instead of some twenty.
     optimizer = torch.optim.Adam(parameters, lr=schedule.rate, fused=True)
-    path = agreed(scratch / "checkpoint.safetensors")
+    path = scratch / "checkpoint.safetensors"
     start, history, running = resume(path, model, optimizer)
     where = next(model.parameters()).device
-    shared: Any = _Loss(model, loss_of)
-    if processes() > 1:
-        shared = _group().prepare_model(shared.to(where))
 
     def learned(step: int) -> float:
         """Return the loss of a step, whose gradients are then there."""
-        total = torch.zeros((), device=where)
-        for number in (step * schedule.accumulate + batch for batch in share):
+        total, count = torch.zeros((), device=where), schedule.accumulate
+        for number in range(step * count, (step + 1) * count):
             torch.manual_seed(derive_seed(schedule.seed, "step", number))
-            if processes() > 1:  # Gradients are exchanged with those of the last batch.
-                last = number == step * schedule.accumulate + share[-1]
-                shared.require_backward_grad_sync = last
             with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16):
-                loss = shared(batch_of_step(number)) / len(share)
+                loss = loss_of(batch_of_step(number)) / count
             torch.autograd.backward(loss)
             total += loss.detach()
-        return float(total if processes() == 1 else _group().reduce(total, "mean"))
+        return float(total)
 
     with Progress(schedule.steps, title) as bar:
         bar.advance(start)
@@ -156,7 +135,7 @@ def train(
                 reported = {"loss": mean} | dict([*figures.items()][:1])
                 status = ", ".join(f"{name} {value:.3f}" for name, value in reported.items())
                 ends = ends or (enough is not None and enough(history))
-            if done % schedule.checkpoint_steps == 0 and not ends and rank() == 0:
+            if done % schedule.checkpoint_steps == 0 and not ends:
                 save_checkpoint(path, model, optimizer, done, history, running)
             bar.advance(1, status)
             if ends:
@@ -169,9 +148,7 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
     """Return the vectors of a batch, (rows, d), in the memory that one part of it takes.
 
     The loss sees all vectors, so that it may compare any two. What led to them is released, and
-    computed again in the backward pass (Chen et al. 2016; Gao et al. 2021). Several processes share
-    the parts: each has all vectors, and the gradients of those that it computed.
-
+    computed again in the backward pass (Chen et al. 2016; Gao et al. 2021).
     A batch with fewer rows than parts is computed at once.
     """
     if parts == 1 or rows < parts:
@@ -184,22 +161,12 @@ def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor
         torch.manual_seed(seeds[part])
         return encode(slice(bounds[part], bounds[part + 1]))
 
-    vectors = {
-        part: checkpoint(encoded, part, use_reentrant=False, preserve_rng_state=False)
-        for part in range(rank(), parts, processes())
-    }
+    vectors = [
+        checkpoint(encoded, part, use_reentrant=False, preserve_rng_state=False)
+        for part in range(parts)
+    ]
     torch.manual_seed(after)
-    if processes() > 1:
-        from accelerate.utils import gather_object
-
-        for mine in vectors.values():  # The mean of all gradients is taken later.
-            mine.register_hook(lambda slope: slope * processes())
-        where = next(iter(vectors.values())).device
-        gathered = gather_object(
-            [(part, tensor.detach().cpu()) for part, tensor in vectors.items()]
-        )
-        vectors = {part: tensor.to(where) for part, tensor in gathered} | vectors
-    return torch.cat([vectors[part] for part in range(parts)])
+    return torch.cat(vectors)
 
 
 # --- Weights in files ---------------------------------------------------------------------------
@@ -387,108 +354,6 @@ def verdict(name: str, step: int, gain: Estimate, chance: float, lacks: str) -> 
     message = f"{name} did not learn: {what}. It lacks {lacks}"
     note(f"Warning: {message}.")
     return {"learned": False, "lacks": message}
-
-
-# --- Several processes --------------------------------------------------------------------------
-
-
-def processes() -> int:
-    """Return how many processes share the training."""
-    return int(os.environ["WORLD_SIZE"]) if "RANK" in os.environ else 1
-
-
-def rank() -> int:
-    """Return the number of this process. Process 0 writes."""
-    return int(os.environ["RANK"]) if processes() > 1 else 0
-
-
-def agreed(value: T) -> T:
-    """Return what process 0 passed. The other processes wait for it."""
-    if processes() == 1:
-        return value
-    from accelerate.utils import broadcast_object_list
-
-    _group()
-    (first,) = broadcast_object_list([value])
-    return first  # type: ignore[no-any-return]
-
-
-def first(work: Callable[[], object]) -> None:
-    """Let process 0 do a work for which the other processes wait."""
-    if rank() == 0:
-        work()
-    else:
-        set_quiet(True)
-    agreed(None)
-
-
-def build_together(
-    run: Run, stage: Stage, fill: Callable[[Run, Path], Mapping[str, Any]], **options: Any
-) -> Outcome:
-    """Build a stage as `Run.build` does; several processes take part in its trainings.
-
-    Process 0 builds. The others fill a folder that is removed, so that they meet in `train`.
-    """
-    begun = []
-
-    def leading(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        begun.append(agreed(True))
-        return fill(seen, workspace)
-
-    if rank() == 0:
-        outcome = run.build(stage, leading, **options)
-        agreed(None if begun else False)
-        return outcome
-    if agreed(False):
-        with TemporaryDirectory() as folder:
-            fill(run, Path(folder))
-        agreed(None)
-    return Outcome(run.manifest(stage), reused=True)
-
-
-class _Loss(nn.Module):
-    """The loss as a module, because DistributedDataParallel wraps what is called."""
-
-    def __init__(self, model: nn.Module, loss_of: Callable[[Any], Tensor]) -> None:
-        super().__init__()
-        self.model, self._loss_of = model, loss_of
-
-    def forward(self, batch: Any) -> Tensor:
-        return self._loss_of(batch)
-
-
-@cache
-def _group() -> Any:
-    from accelerate import Accelerator
-    from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
-
-    # Processes wait for what process 0 does alone, which may take days.
-    patient = InitProcessGroupKwargs(timeout=timedelta(days=30))
-    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-    accelerator = Accelerator(cpu=device().type == "cpu", kwargs_handlers=[unused, patient])
-    _leave_at_exit()
-    return accelerator
-
-
-@cache
-def _leave_at_exit() -> None:
-    """Leave the group before the process ends, which its waiting threads would abort."""
-    from accelerate import PartialState
-
-    atexit.register(PartialState().destroy_process_group)
-
-
-def _share(schedule: Schedule, title: str) -> range:
-    """Return which batches of a step this process computes."""
-    count, batches = processes(), range(schedule.accumulate)
-    if schedule.micro_batches % count == 0:
-        return batches
-    if schedule.accumulate % count == 0:
-        return batches[rank() :: count]
-    raise InputError(
-        f"{title}: {count} processes cannot share a step evenly. It has {schedule.accumulate} "
-        f"batches and {schedule.micro_batches} micro-batches. Set one of these to {count}"
-    )
 
 
 def _trim_memory() -> None:
