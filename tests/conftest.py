@@ -1,6 +1,7 @@
 """Settings of all tests. Fixtures of a package are in its folder's conftest.py."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ def _noisy() -> None:
 def empty_run(tmp_path: Path) -> Run:
     """A run with default settings and no stage, in a new folder."""
     return Run.create(tmp_path / "run", parse_settings({}, "test"))
+
+
+def blocks(page: str, kind: str = "python") -> list[str]:
+    """Return the blocks of code of a kind on a page of `docs/`."""
+    text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def toy_documents(count: int = 40) -> list[dict[str, str]]:

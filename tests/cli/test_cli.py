@@ -1,21 +1,35 @@
 """The command line: each command on a toy run, as text and as JSON, and its errors."""
 
 import csv
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 from tests.conftest import toy_documents
 
+from firth.cli import main
+from firth.run.console import set_quiet
+
 A, B = "The ship saw the harbor.", "A boat left the storm."
 
 
 def firth(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "firth", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    """Run a command in this process, which saves the imports of another one."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["firth", *map(str, arguments)])
+        patch.chdir(cwd or Path.cwd())
+        set_quiet(False)
+        try:
+            main.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def output(*arguments: object, cwd: Path | None = None) -> str:

@@ -21,8 +21,10 @@ def _text(subject: int, level: int) -> str:
     return " ".join(["The common words of all texts are here.", *said]) + "."
 
 
-def test_texts_on_one_subject_are_one_group() -> None:
+@pytest.mark.parametrize("rows", [7, 4_096])
+def test_texts_on_one_subject_are_one_group(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shared rare words make a group; words of all documents do not; no document is lost."""
+    monkeypatch.setattr("firth.corpus.siblings._ROWS", rows)
     texts = [_text(subject, level) for subject in range(30) for level in range(3)]
     groups = sibling_groups([sketch(text.split()) for text in texts])
     assert groups.tolist() == np.repeat(np.arange(30), 3).tolist()

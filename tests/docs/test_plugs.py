@@ -1,14 +1,13 @@
 """Each snippet of the page about other libraries runs where its library is installed."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import blocks
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "plugs.md").read_text(encoding="utf-8")
-PRELUDE, *SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PRELUDE, *SNIPPETS = blocks("guides/plugs.md")
 LIBRARIES = [
     re.findall(r"^(?:from|import) (\w+)", snippet, re.MULTILINE)[0] for snippet in SNIPPETS
 ]

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from tests.conftest import TOY_SETTINGS, toy_documents
+from tests.conftest import TOY_SETTINGS, blocks, toy_documents
 from tests.encoders.conftest import TEXTS
 
 import firth
@@ -24,11 +23,6 @@ from firth.search.index import Index
 
 A, B = "The ship saw the harbor.", "A boat left the storm."
 SHARD = 90
-PAGE = (Path(firth.__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
-BLOCKS = {
-    kind: re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    for kind in ("python", "toml")
-}
 
 
 def hashed(texts: Sequence[str], size: int = 24) -> np.ndarray[Any, Any]:
@@ -79,7 +73,7 @@ def test_a_strangers_kind_goes_through_everything(
     from firth.cli import main
 
     source, registration = (
-        next(block for block in BLOCKS[kind] if part in block)
+        next(block for block in blocks("design.md", kind) if part in block)
         for kind, part in (("python", "EncoderKind("), ("toml", "firth.encoders"))
     )
     install(source, registration.replace("project.entry-points.", "").replace('"', ""))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.text.test_stems import ngrams
 
 from firth.corpus.build import build_corpus
 from firth.encoders.words import build_words
@@ -36,11 +37,9 @@ def sum_of_directions(text: str, idf: Idf) -> dict[str, float]:
     """Return each n-gram's part in the sum of a text's stems, each as long as its idf."""
     parts: dict[str, float] = {}
     for stem in set(idf.terms(text)):
-        framed = f"<{stem}>"
-        starts = [] if any(map(str.isdigit, stem)) else range(len(framed))
-        grams = {framed[i : i + n] for i in starts for n in (3, 4, 5) if i + n <= len(framed)}
-        for gram in grams or {framed}:
-            part = idf.weight(stem) / math.sqrt(len(grams) or 1)
+        grams = ngrams(stem)
+        for gram in grams:
+            part = idf.weight(stem) / math.sqrt(len(grams))
             parts[gram] = parts.get(gram, 0.0) + part
     return parts
 

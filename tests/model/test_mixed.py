@@ -63,18 +63,6 @@ def test_each_text_has_the_sentences_and_stems_of_its_language(runs: dict[str, R
         assert split_paragraphs(text, other) != split_paragraphs(text, language)
 
 
-def test_one_language_is_read_as_before(runs: dict[str, Run], tmp_path: Path) -> None:
-    """Recognized or named, its stages are the same to the last byte."""
-    named = built(tmp_path / "named", GERMAN, "de")
-    files = [
-        file for file in named.path.rglob("*") if file.suffix in (".json", ".safetensors", ".npy")
-    ]
-    stored = {file.relative_to(named.path): file.read_bytes() for file in files}
-    stored = {name: content for name, content in stored.items() if name.name != "manifest.json"}
-    assert stored == {name: (runs["de"].path / name).read_bytes() for name in stored}
-    assert {name.suffix for name in stored} >= {".json", ".safetensors", ".npy"}
-
-
 def test_a_query_of_one_word_is_read_by_the_language_that_knows_it(runs: dict[str, Run]) -> None:
     """A word says too little about its language; forms of it are found in either."""
     model = firth.load(runs["de+fr"].path)

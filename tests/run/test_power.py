@@ -26,7 +26,7 @@ from firth.corpus.corpus import Corpus
 from firth.corpus.store import FILE, damage
 from firth.run.errors import MissingStageError
 from firth.run.files import write_json, write_text
-from firth.run.outputs import write_file, write_folder
+from firth.run.outputs import write_file
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.run.stage import SCRATCH, Stage
@@ -252,18 +252,6 @@ def seen_stage(path: Path) -> object:
     return (run.folder(TOY) / "data" / "a.txt").read_text(), run.verify()[TOY.name]
 
 
-def write_results(path: Path) -> None:
-    def fill(workspace: Path) -> Mapping[str, Any]:
-        write_text(workspace / "result.txt", "new")
-        return {}
-
-    write_folder(path / "results", fill, command="x", settings={})
-
-
-def seen_results(path: Path) -> object:
-    return (path / "results").is_dir() and (path / "results" / "result.txt").read_text()
-
-
 def write_result(path: Path, text: str) -> None:
     path.mkdir(exist_ok=True)
     write_file(path / "result.txt", text * 9_000, force=True)
@@ -276,7 +264,6 @@ WORK = {
     "remove": corpus_call(prepare_corpus, lambda run, _: build.remove_documents(run, ["d1", "d2"])),
     "first stage": Call(prepare_run, lambda path: build_stage(path, 2), seen_stage),
     "stage": Call(prepare_stage, lambda path: build_stage(path, 2), seen_stage),
-    "folder": Call(Path.mkdir, write_results, seen_results),
     "result": Call(
         lambda path: write_result(path, "old"),
         lambda path: write_result(path, "new"),

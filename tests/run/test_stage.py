@@ -218,3 +218,6 @@ def test_a_damaged_workspace_is_not_used(tmp_path: Path, damaged: str) -> None:
     assert builder.calls == (1 if damaged == "request.json" else 2)
     assert names(tmp_path) == {"toy"}
     assert names(tmp_path / "toy") == {"data.txt", MANIFEST}
+    shutil.copytree(tmp_path / "toy", work)
+    assert build(tmp_path, builder).reused
+    assert names(tmp_path) == {"toy"}, "what a killed process left is removed"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.text.test_stems import ngrams
 
 from firth.encoders.words import BagEncoder, WordSpace
 from firth.scorer import stem_table
@@ -207,14 +208,6 @@ def spelling_sum(space: WordSpace, stems: list[str]) -> dict[str, float]:
             part = space.rarity(stem) / length * weight
             amounts[gram] = amounts.get(gram, 0.0) + part
     return amounts
-
-
-def ngrams(stem: str) -> set[str]:
-    """The n-grams of `<stem>`, of 3 to 5 characters; a stem with a digit is one."""
-    framed = f"<{stem}>"
-    whole = any(c.isdigit() for c in stem)
-    grams = {framed[i : i + n] for n in (3, 4, 5) for i in range(len(framed) - n + 1)}
-    return {framed} if whole or not grams else grams
 
 
 @cache

@@ -1,7 +1,6 @@
 """The stages of the scorer on a tiny corpus: with word vectors, and with a pretrained encoder."""
 
 import json
-import re
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import blocks
 
 from firth.corpus.build import build_corpus
 from firth.encoders import static
@@ -139,10 +139,8 @@ def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
 
 def test_a_registered_component_counts(built: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of docs/design.md; an unknown name is an error that lists the others."""
-    page = Path(__file__).parents[2] / "docs" / "design.md"
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
     values: dict[str, Any] = {}
-    exec(next(block for block in blocks if "class Lengths" in block), values)
+    exec(next(block for block in blocks("design.md") if "class Lengths" in block), values)
     point = EntryPoint("lengths", "my_package:open_lengths", "firth.components")
     monkeypatch.setattr(EntryPoint, "load", lambda self: values["open_lengths"])
     monkeypatch.setattr("firth.scorer.scorer.entry_points", lambda group: [point])

@@ -1,20 +1,17 @@
 """The recipes of docs/guides/differences.md with the libraries that they are for."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "differences.md"
 RIGHT, WRONG = "How do I pause my plan?", "How do I resume my plan?"
 
 
 def recipe(name: str) -> dict[str, Any]:
     """Run the block of the page that has a name in it, and return what it defines."""
-    blocks = PAGE.read_text(encoding="utf-8").split("```")
-    code = next(block for block in blocks if block.startswith("python") and name in block)
     namespace: dict[str, Any] = {}
-    exec(code.removeprefix("python"), namespace)
+    exec(next(block for block in blocks("guides/differences.md") if name in block), namespace)
     return namespace
 
 
