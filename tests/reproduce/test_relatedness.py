@@ -90,7 +90,6 @@ def test_tables_of_relatedness(data_dir: Path) -> None:
     assert find(counts, "STS", "n").measured == 20
     assert find(counts, "Wikipedia", "n").measured == find(counts, "Wiki_r", "n").measured == 20
     assert find(counts, "Goodreads", "n").measured is None
-    assert find(reproduce("str-table3", None, data_dir), "tuples a pair", "n").measured == 8
     domains = reproduce("str-table6", None, data_dir)
     assert find(domains, "STS", "Dice").measured is not None
     assert find(domains, "STS", "cross-validated").measured is None

@@ -70,7 +70,7 @@ def test_what_is_missing_is_said(run: Run, tmp_path: Path, data_dir: Path) -> No
         reproduce("cbos-k", None, data_dir)
     with pytest.raises(InputError, match="no set of the table"):
         reproduce("sun-table1", run, tmp_path)
-    assert len({title for title, _ in TABLES.values()}) == len(TABLES) == 19
+    assert len({title for title, _ in TABLES.values()}) == len(TABLES) == 18
 
 
 def test_commands(run: Run, data_dir: Path, tmp_path: Path) -> None:

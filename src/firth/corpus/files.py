@@ -363,85 +363,56 @@ def _cells(source: Source, lines: Iterator[Line], limit: int, select: Select) ->
 
 
 def _parquet(source: Source, select: Select) -> Iterator[Row]:
-    """Yield one record for each row; a row group is left out from its first broken batch on.
+    """Yield one record for each row; an error ends the file.
 
     A few hundred bytes can stand for any number of equal rows, so what they unpack to has a bound.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    row = 1
+    row, room = 1, source.most_unpacked
+    costly = BrokenError(Reason.COSTLY, f"unpacks to over {room:,} bytes")
     try:
-        file = pq.ParquetFile(source.path, memory_map=True)
-        names = file.schema_arrow.names
-        columns = select(names)
-    except (pa.ArrowException, OSError) as error:
-        yield 1, Problem(source.name, 1, Reason.CORRUPT, first_line(error))
-        return
+        with pq.ParquetFile(source.path, memory_map=True) as file:
+            columns = select(file.schema_arrow.names)
+            groups = map(file.metadata.row_group, range(file.num_row_groups))
+            stored = (group.column(n) for group in groups for n in range(group.num_columns))
+            # Each row may repeat what a column stores once.
+            largest = max((column.total_uncompressed_size for column in stored), default=1)
+            if largest > room:
+                raise costly
+            size = max(1, min(64, _PARQUET_BYTES // max(1, largest)))
+            names = [name for name in file.schema_arrow.names if name in columns]
+            for batch in file.iter_batches(size, columns=names):
+                records = _plain(batch).to_pylist()
+                texts = (cell for record in records for cell in record.values())
+                lengths = (len(text) for text in texts if isinstance(text, str))
+                room -= max(batch.nbytes, sum(lengths))  # A dictionary has few bytes.
+                if room < 0:
+                    raise costly
+                for record in records:
+                    yield row, record
+                    row += 1
     except BrokenError as error:
-        yield 1, Problem(source.name, 1, *error.args)
-        return
-    with file:
-        columns = [name for name in names if name in columns]
-        room = source.most_unpacked
-        for group in range(file.num_row_groups):
-            about = file.metadata.row_group(group)
-            start = row
-            try:
-                # Each row may repeat what a column stores once.
-                stored = map(about.column, range(about.num_columns))
-                largest = max(column.total_uncompressed_size for column in stored)
-                if largest > room:
-                    raise BrokenError
-                size = max(1, min(64, _PARQUET_BYTES // max(1, largest)))
-                for batch in file.iter_batches(size, row_groups=[group], columns=columns):
-                    values = [_column(column) for column in batch.columns]
-                    texts = (cell for cells in values for cell in cells if isinstance(cell, str))
-                    room -= max(batch.nbytes, sum(map(len, texts)))  # A dictionary has few bytes.
-                    if room < 0:
-                        raise BrokenError
-                    for cells in zip(*values, strict=True):
-                        yield row, dict(zip(columns, cells, strict=True))
-                        row += 1
-            except BrokenError:
-                detail = f"rows {row:,} and later: unpacks to over {source.most_unpacked:,} bytes"
-                yield row, Problem(source.name, row, Reason.COSTLY, detail)
-                return
-            except (pa.ArrowException, OSError, ValueError) as error:
-                detail = f"rows {row:,} to {start + about.num_rows - 1:,} of row group {group}: "
-                yield row, Problem(source.name, row, Reason.CORRUPT, detail + first_line(error))
-            row = start + about.num_rows
+        yield row, Problem(source.name, row, *error.args)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        detail = f"rows {row:,} and later: {first_line(error)}"
+        yield row, Problem(source.name, row, Reason.CORRUPT, detail)
 
 
-def _column(column: Any) -> list[Any]:
-    """Return the values of an Arrow column: texts, numbers, dates as text, and lists of them.
-
-    Strings are decoded here, because neither Parquet nor Arrow promises that they are valid UTF-8.
-    Bytes that are not UTF-8 stay bytes.
-    """
+def _plain(batch: Any) -> Any:
+    """Return a batch of Arrow with bytes and times as text: Python cannot hold every year."""
     import pyarrow as pa
 
-    types = pa.types
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    if types.is_timestamp(kind):
-        column = column.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None))
-    if types.is_timestamp(kind) or types.is_date(kind):  # Python cannot hold every year.
-        return list(column.cast(pa.string()).to_pylist())
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    if text or types.is_binary(kind) or types.is_large_binary(kind):
-        return [_utf8(value) for value in column.cast(pa.large_binary()).to_pylist()]
-    if types.is_nested(kind) and not (types.is_list(kind) or types.is_large_list(kind)):
-        return [None] * len(column)
-    return list(column.to_pylist())
-
-
-def _utf8(value: bytes | None) -> str | bytes | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return value
+    columns = []
+    for column in batch.columns:
+        kind = column.type
+        if pa.types.is_timestamp(kind):
+            column = column.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None))
+        if pa.types.is_temporal(kind) or pa.types.is_binary(kind):
+            column = column.cast(pa.string())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 # --- Whole tables ------------------------------------------------------------------------------

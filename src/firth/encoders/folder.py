@@ -17,14 +17,7 @@ from typing import Any, TypeVar
 
 from firth.encoders.packaged import advice, packaged
 from firth.run.errors import FirthError, InputError, first_line
-from firth.run.files import (
-    cache_folder,
-    fingerprint_once,
-    fingerprint_value,
-    is_inside,
-    stamp_of,
-    write_text,
-)
+from firth.run.files import cache_folder, fingerprint_once, fingerprint_value, stamp_of, write_text
 from firth.run.stage import MANIFEST
 
 T = TypeVar("T")
@@ -43,8 +36,6 @@ _MEMORY, _MEMORY_A_BYTE = 4 << 30, 24
 _NOT_LOOKED_AT = ("openvino", "checkpoints")
 _PLACE = re.compile(rf"(?!{'|'.join(_NOT_LOOKED_AT)})(\w[\w.-]*(/\w[\w.-]*)?)?")
 """A path of a module or of weights: in the folder, at most two deep, and not hidden."""
-_LOCATION = re.compile(rb"\n\x08location\x12([\x01-\x7f])")
-"""An entry of ONNX, and the length of the name that follows."""
 _ARGUMENTS = re.compile(r"(model|tokenizer|processor|config)_(args|kwargs)")
 _HARMLESS = {
     "add_pooling_layer", "attn_implementation", "dtype", "max_length", "model_max_length",
@@ -59,9 +50,9 @@ _CLASSES = ("sentence_transformers.", "torch.nn.")
 """What the dotted name of a class begins with that a library may import."""
 _CROSS_ENCODER = re.compile(r"CrossEncoder|cross_encoder\.|SequenceClassification")
 _OTHER = re.compile(
-    r"SparseEncoder|sparse_encoder\.|MultiVectorEncoder|multi_vector_encoder\.|ColBERT|For("
-    "TokenClassification|QuestionAnswering|MultipleChoice|NextSentencePrediction"
-    "|ImageClassification|AudioClassification|CTC|ObjectDetection)\\b"
+    r"SparseEncoder|sparse_encoder\.|MultiVectorEncoder|multi_vector_encoder\.|ColBERT"
+    r"|LMHeadModel|For(CausalLM|TokenClassification|QuestionAnswering|MultipleChoice"
+    r"|NextSentencePrediction|ImageClassification|AudioClassification|CTC|ObjectDetection)\b"
 )
 
 
@@ -72,7 +63,6 @@ class ModelKind(StrEnum):
     ONNX = "onnx"
     SENTENCE_ENCODER = "sentence-encoder"
     MASKED_LM = "masked-lm"
-    CAUSAL_LM = "causal-lm"
     CROSS_ENCODER = "cross-encoder"
     OTHER = "other"
 
@@ -168,20 +158,11 @@ def _deciding(folder: Path, file: str | None, _: tuple[object, ...]) -> Mapping[
         content = weights.read_bytes() if weights.suffix == ".onnx" else b""
         deciding = {path for path in paths if path.suffix in _SETTINGS}
         deciding |= {path for path in paths if path.name.encode() in content} | {weights}
-        deciding |= {*_outer_weights(weights, content)}
     else:
         deciding = {path for path in paths if not path.name.endswith(_NOT_READ)}
     names = {path.relative_to(folder).as_posix(): path for path in sorted(deciding)}
     names.pop(MANIFEST, None)  # of firth, beside a copy
     return names
-
-
-def _outer_weights(weights: Path, content: bytes) -> Iterator[Path]:
-    """Yield the files that an ONNX file names for its weights, those in hidden folders, too."""
-    for match in _LOCATION.finditer(content):
-        name = content[match.end() : match.end() + match[1][0]].decode(errors="replace")
-        if is_inside(name):
-            yield weights.parent / name
 
 
 def _locate(name: str) -> tuple[str, Path, str | None]:
@@ -382,15 +363,7 @@ def _kind_of(folder: Path, file: str | None) -> ModelKind:
         names = [kind.rpartition(".")[2] for kind in types]
         is_static = names in (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
         return ModelKind.STATIC if is_static else ModelKind.SENTENCE_ENCODER
-    if architecture.endswith(("ForCausalLM", "LMHeadModel")):
-        return ModelKind.CAUSAL_LM
-    if "MaskedLM" in architecture or not _has_torch():
-        return ModelKind.MASKED_LM
-    from transformers.models.auto import modeling_auto
-
-    left_to_right = config.get("model_type") in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    both_ways = config.get("model_type") in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    return ModelKind.CAUSAL_LM if left_to_right and not both_ways else ModelKind.MASKED_LM
+    return ModelKind.MASKED_LM
 
 
 def modules_of(folder: Path) -> list[tuple[str, str]]:

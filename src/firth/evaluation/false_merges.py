@@ -19,7 +19,6 @@ from firth.run.results import Record, Results
 TABLE = Path(__file__).with_name("false_merges.tsv")
 SAME = "same"
 _COLUMNS = {"sentence1", "sentence2", "label"}
-_Z = 1.96
 
 Same = Callable[[str, str], Any]
 """From two texts to whether they say the same, or to a similarity."""
@@ -151,9 +150,8 @@ def _merges(same: Same, a: str, b: str, cut: float | None) -> bool:
 
 
 def _counted(kind: str, merged: Sequence[bool]) -> Merges:
-    n, k = len(merged), sum(merged)
-    share, z = k / n, _Z**2 / n
-    middle = (share + z / 2) / (1 + z)
-    half = _Z * (share * (1 - share) / n + z / (4 * n)) ** 0.5 / (1 + z)
-    low, high = max(0.0, middle - half), min(1.0, middle + half)
-    return Merges(kind=kind, pairs=n, merged=k, low=low, high=high)
+    from scipy.stats import binomtest
+
+    interval = binomtest(sum(merged), len(merged)).proportion_ci(method="wilson")
+    low, high = float(interval.low), float(interval.high)
+    return Merges(kind=kind, pairs=len(merged), merged=sum(merged), low=low, high=high)

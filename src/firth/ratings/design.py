@@ -2,13 +2,12 @@
 
 Kiritchenko and Mohammad (2017) ask for tuples of distinct items, no tuple twice, each item in
 equally many tuples, and each pair of items together as rarely as possible. Permutations of all
-items, cut into tuples, balance the items exactly. Swaps between tuples keep that balance, and
-separate pairs that met too often.
+items, cut into tuples, balance the items exactly. Of many permutations the one is taken whose
+tuples repeat the fewest pairs.
 """
 
 import math
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,26 +21,21 @@ from firth.run.errors import InputError
 from firth.run.settings import derive_seed
 from firth.text.types import Ints
 
-_PROPOSALS, _IN_VAIN = 150_000, 50
-"""Swaps that are tried at most, and those without gain for each place of the design. Only small
-sets of items, in which pairs must meet again, need more than a few thousand."""
-_TRIES = 50
-_REPEAT = 1 << 30
-"""Cost of a row that repeats another one: more than any number of pairs that meet again."""
+_TRIES = 100
+"""Permutations of which the best is taken."""
 
 
 def design_tuples(items: int, *, size: int = 4, factor: float = 2.0, seed: int = 13) -> Ints:
     """Return a balanced design: `factor` times `items` tuples, rounded up, (tuples, size).
 
     Items are distinct in a tuple. No two tuples hold the same items. The numbers of tuples of two
-    items differ by 1 at most. With the default size and factor, no two of fifty items or more meet
-    twice. Where the design is impossible, an `InputError` says which values are possible.
+    items differ by 1 at most. Few pairs of items meet twice. Where the design is impossible, an
+    `InputError` says which values are possible.
     """
     if problem := _impossible(items, size, factor):
         raise InputError(problem)
     rng = random.Random(derive_seed(seed, "bws", "tuples"))
-    rows = _cut_permutations(items, size, count_tuples(items, factor), rng)
-    rows = _separate(rows, items, rng)
+    rows = _balanced(items, size, count_tuples(items, factor), rng)
     for row in rows:
         rng.shuffle(row)  # The place of an item must say nothing about it.
     return np.array(rows, dtype=np.int64)
@@ -124,82 +118,46 @@ def _impossible(items: int, size: int, factor: float) -> str:
     return ""
 
 
-def _cut_permutations(items: int, size: int, count: int, rng: random.Random) -> list[list[int]]:
+def _balanced(items: int, size: int, count: int, rng: random.Random) -> list[list[int]]:
     """Return rows of distinct items, each item equally often except for the last permutation."""
     shuffle = np.random.default_rng(rng.getrandbits(63))  # many times as fast as `random`
     rows: list[list[int]] = []
     head: list[int] = []
+    met, taken = set[tuple[int, int]](), set[tuple[int, ...]]()
+
+    def cost(cut: tuple[list[list[int]], list[int]]) -> tuple[int, int]:
+        """Return how many rows repeat another one, and how many pairs met before."""
+        keys = [tuple(sorted(row)) for row in cut[0]]
+        repeats = len(keys) - len({*keys} - taken)
+        return repeats, sum(pair in met for key in keys for pair in combinations(key, 2))
+
     while len(rows) < count:
-        permutation = shuffle.permutation(items).tolist()
-        if head:
-            # A row that begins in one permutation ends in the next one, with other items.
-            taken = set(head)
-            rest = [item for item in permutation if item not in taken][: size - len(head)]
-            rows.append(head + rest)
-            used = set(rest)
-            permutation = [item for item in permutation if item not in used]
-        whole = len(permutation) // size * size
-        rows += [permutation[start : start + size] for start in range(0, whole, size)]
-        head = permutation[whole:]
+        cuts = (_cut(shuffle.permutation(items).tolist(), head, size) for _ in range(_TRIES))
+        new, head = min(cuts, key=cost)
+        if cost((new, head))[0]:
+            raise InputError(
+                f"{count:,} different tuples of {items} items could not be made. Add items, or "
+                "lower --factor"
+            )
+        rows += new
+        taken.update(tuple(sorted(row)) for row in new)
+        met.update(pair for row in new for pair in combinations(sorted(row), 2))
     return rows[:count]
 
 
-def _separate(rows: list[list[int]], items: int, rng: random.Random) -> list[list[int]]:
-    """Swap items between rows as long as that separates pairs that met often.
+def _cut(permutation: list[int], head: list[int], size: int) -> tuple[list[list[int]], list[int]]:
+    """Return the rows of a permutation, and the beginning of one that the next one ends.
 
-    The cost is the sum over all pairs of the squared number of meetings, which is least where all
-    pairs meet equally often, and `_REPEAT` for each row that repeats another one.
+    The row that begins with `head` takes other items.
     """
-    met = Counter(pair for row in rows for pair in combinations(sorted(row), 2))
-    keys = Counter(tuple(sorted(row)) for row in rows)
-    size, pairs = len(rows[0]), math.comb(items, 2)
-    often, rest = divmod(len(rows) * math.comb(size, 2), pairs)
-    cap, patience = often + (rest > 0), 2_000 + _IN_VAIN * size * len(rows)
-
-    def cost(both: Sequence[list[int]], sign: int) -> int:
-        """Count two rows in (1) or out (-1), and return how much that costs."""
-        change = 0
-        for row in both:
-            key = tuple(sorted(row))
-            keys[key] += sign
-            change += sign * _REPEAT * (keys[key] > (sign > 0))
-            for pair in combinations(key, 2):
-                change += 2 * sign * met[pair] + 1
-                met[pair] += sign
-        return change
-
-    def is_suspect(row: list[int]) -> bool:
-        key = tuple(sorted(row))
-        return keys[key] > 1 or any(met[pair] > cap for pair in combinations(key, 2))
-
-    tried = last_gain = 0
-    while tried < min(_PROPOSALS, last_gain + patience):
-        suspects = [row for row in rows if is_suspect(row)]
-        if not suspects:
-            break
-        for left in rng.sample(suspects, len(suspects)):
-            for _ in range(_TRIES):
-                tried += 1
-                right = rows[rng.randrange(len(rows))]
-                here, there = rng.randrange(size), rng.randrange(size)
-                if left is right or left[here] in right or right[there] in left:
-                    continue
-                change = cost((left, right), -1)
-                left[here], right[there] = right[there], left[here]
-                change += cost((left, right), 1)
-                if change > 0:  # Back again.
-                    cost((left, right), -1)
-                    left[here], right[there] = right[there], left[here]
-                    cost((left, right), 1)
-                elif change < 0:
-                    last_gain = tried
-                    break
-    if max(keys.values()) > 1:
-        raise InputError(
-            f"{len(rows):,} different tuples of {items} items could not be made. Add items, or "
-            "lower --factor"
-        )
-    return rows
+    rows: list[list[int]] = []
+    if head:
+        row = [*head, *[item for item in permutation if item not in head][: size - len(head)]]
+        rows.append(row)
+        permutation = [item for item in permutation if item not in row[len(head) :]]
+    end = len(permutation) // size * size
+    rows += [permutation[start : start + size] for start in range(0, end, size)]
+    return rows, permutation[end:]
 
 
 # --- Measuring a design --------------------------------------------------------------------------

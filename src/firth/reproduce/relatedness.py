@@ -12,7 +12,6 @@ from firth.evaluation.bootstrap import Estimate, bootstrap_seed
 from firth.evaluation.files import read_pair_file
 from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.sets import ALL, TASKS, EvaluationSet, evaluation_set, load_set, make_folds
-from firth.ratings.design import design_tuples
 from firth.reproduce.averaged import glove, read_vectors
 from firth.reproduce.features import measure_features, open_pipeline, parse
 from firth.reproduce.result import COUNT, Cell, Findings, Request, figure, opened, published
@@ -50,27 +49,6 @@ def table2(request: Request) -> Findings:
                 Cell(name, "mean score", float(100 * data.scores[rows].mean())),
             ]
     return cells, list(data.notes)
-
-
-def table3(request: Request) -> Findings:
-    """Count the annotations of tuples that are designed again."""
-    data, paper = _pairs(request), published(_PAPER, "table3")
-    pairs, answers = len(data.rows), int(paper["answers_a_tuple"])
-    tuples = design_tuples(pairs, seed=request.seed)
-    counts = {
-        "pairs": (pairs, paper["pairs"]),
-        "tuples": (len(tuples), paper["tuples"]),
-        "tuples a pair": (4 * len(tuples) // pairs, paper["tuples_a_pair"]),
-        "annotations": (answers * len(tuples), paper["annotations"]),
-        "annotators": (None, paper["annotators"]),
-    }
-    cells = [Cell(row, COUNT, ours, theirs) for row, (ours, theirs) in counts.items()]
-    cells += [Cell("reliability", "share", None, paper["reliability"])]
-    note = (
-        "The annotations are not public, so the reliability cannot be measured again. The tuples "
-        "are designed by the same rules. `firth ratings score` measures your own answers."
-    )
-    return cells, [note, *data.notes]
 
 
 def table4(request: Request) -> Findings:

@@ -17,7 +17,6 @@ TABLES: Mapping[str, tuple[str, Callable[[Request], Findings] | str]] = {
     "cbos-k": ("CBOS, Figure 3: number of neighbors", cbos.sweep_k),
     "cbos-m": ("CBOS, Figure 4: number of random sentences", cbos.sweep_m),
     "str-table2": ("STR-2021, Table 2: the kinds of pairs", relatedness.table2),
-    "str-table3": ("STR-2021, Table 3: the annotations", relatedness.table3),
     "str-table4": ("STR-2021, Table 4: what makes sentences related", relatedness.table4),
     "str-table5": ("STR-2021, Table 5: models, and one that is fine-tuned", relatedness.table5),
     "str-table6": ("STR-2021, Table 6: fine-tuning across domains", relatedness.table6),

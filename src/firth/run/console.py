@@ -130,11 +130,9 @@ def quiet_libraries() -> Iterator[None]:
     import logging
     import warnings
 
-    names = ("transformers", "sentence_transformers", "datasets", "accelerate", "torch")
-    levels = {name: logging.getLogger(name).level for name in names}
+    level = logging.root.manager.disable
     bars: Any = getattr(getattr(sys.modules.get("transformers"), "utils", None), "logging", None)
-    for name in names:
-        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
     if bars is not None:
         bars.disable_progress_bar()
     try:
@@ -142,8 +140,7 @@ def quiet_libraries() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+        logging.disable(level)
         if bars is not None:
             bars.enable_progress_bar()
 

@@ -10,11 +10,11 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from multiprocessing.reduction import ForkingPickler
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
 
 RETRIES = 3
-"""Workers that may be lost over an item before it is blamed."""
+"""Workers of a cluster that may be lost over an item before it is blamed."""
 WORKER = "FIRTH_WORKER"
 """Variable that numbers the processes of a work from 0, so that each can take another GPU."""
 DEVICE = "FIRTH_DEVICE"
@@ -83,7 +83,7 @@ class _Refusal:
 
 @dataclass(frozen=True)
 class Processes:
-    """Processes of this machine, each with one item at a time. Killed ones are replaced.
+    """Processes of this machine, each with one item at a time.
 
     Each starts with a new Python, so a script asks for them under `if __name__ == "__main__":`.
     """
@@ -92,37 +92,15 @@ class Processes:
 
     def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
         """Do as `Executor.map`."""
-        remaining = iter(items)
-        packed = bytes(ForkingPickler.dumps(work))
-        waiting: deque[tuple[Item, Future[Any] | None]] = deque()
-        pool, losses = self._pool(packed), 0
+        pool = self._pool(bytes(ForkingPickler.dumps(work)))
         try:
-            while True:
-                try:
-                    more = islice(remaining, _AHEAD * self.count - len(waiting))
-                    waiting.extend((item, None) for item in more)
-                    for place, (item, future) in enumerate(waiting):
-                        if future is None:
-                            waiting[place] = item, pool.submit(_do, item)
-                    if not waiting:
-                        return
-                    first = waiting[0][1]
-                    assert first is not None
-                    answer = first.result()
-                except BrokenProcessPool:
-                    losses += 1
-                    if losses > RETRIES:
-                        raise InputError(
-                            f"processes were killed {losses} times over the same items. Was there "
-                            "too little memory? Ask for fewer processes (--workers)"
-                        ) from None
-                    pool.shutdown(cancel_futures=True)
-                    pool = self._pool(packed)
-                    waiting = deque((item, None) for item, _ in waiting)
-                    continue
-                waiting.popleft()
-                losses = 0
-                yield _accepted(answer)
+            submitted = (pool.submit(_do, item) for item in items)
+            yield from _in_order(submitted, _AHEAD * self.count, lambda future: future.result())
+        except BrokenProcessPool:
+            raise InputError(
+                "a process was killed. Was there too little memory? Ask for fewer processes "
+                "(--workers). The same command continues"
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -135,10 +113,17 @@ class Processes:
         )
 
 
-def _accepted(answer: Any) -> Any:
-    if isinstance(answer, _Refusal):
-        raise InputError(answer.text)
-    return answer
+def _in_order(submitted: Iterator[Any], room: int, fetched: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yield what is fetched of each item that is submitted, with at most `room` under way."""
+    waiting: deque[Any] = deque()
+    while True:
+        waiting.extend(islice(submitted, room - len(waiting)))
+        if not waiting:
+            return
+        answer = fetched(waiting.popleft())
+        if isinstance(answer, _Refusal):
+            raise InputError(answer.text)
+        yield answer
 
 
 _open: Callable[[], Callable[[Any], Any]]
@@ -196,20 +181,13 @@ class Ray:
 
     def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
         """Do as `Executor.map`."""
-        remaining = iter(items)
-        waiting: deque[Any] = deque()
         with _connected(self.address or os.environ.get("RAY_ADDRESS") or "local") as ray:
             workers = ray.cluster_resources().get("CPU", 1)
             key, folder = uuid4().hex, os.getcwd()
             packed = ray.put(ray.cloudpickle.dumps(work))
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_do_on_cluster)
-            while True:
-                room = max(1, int(_AHEAD * workers)) - len(waiting)
-                more = islice(remaining, room)
-                waiting.extend(task.remote(key, folder, packed, item) for item in more)
-                if not waiting:
-                    return
-                yield _fetched(ray, waiting.popleft())
+            submitted = (task.remote(key, folder, packed, item) for item in items)
+            yield from _in_order(submitted, max(1, int(_AHEAD * workers)), partial(_fetched, ray))
 
 
 _opened: dict[str, Callable[[Any], Any]] = {}
@@ -239,7 +217,7 @@ def _do_on_cluster(key: str, folder: str, packed: bytes, item: Any) -> Any:
 
 def _fetched(ray: Any, reference: Any) -> Any:
     try:
-        return _accepted(ray.get(reference))
+        return ray.get(reference)
     except ray.exceptions.RayTaskError:
         raise
     except ray.exceptions.RayError as error:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-_BLOCK = 1 << 20
 _PRIVATE = re.compile(r"\.firth-[0-9a-f]{16}")
 _LOCK = "lock"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -318,11 +317,8 @@ def stamp_of(path: Path) -> tuple[int, int, int, int]:
 def fingerprint_file(path: Path) -> str:
     """Return the BLAKE2b-160 of a file's bytes, hexadecimal."""
     require_ordinary(path)
-    digest = hashlib.blake2b(digest_size=20)
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
 def fingerprint_once(path: Path) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 _PAIRS, _CELLS = 1 << 10, 1 << 14
 """Pairs of texts, and pairs of stems, that are computed together. With more of them, most products
 of two stems belong to no pair of texts."""
-_UNITS = 2.0**-30, 2.0**-70, 2.0**-110
-"""Units of exact sums: thousands of multiples of each, below the unit before, fit into a float."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,19 +176,9 @@ class Cells:
 
 
 def _sums(rows: "sparse.csr_matrix") -> Floats:
-    """Return the sum of each row, exactly rounded.
-
-    The order of n-grams depends on other texts. Multiples of ever smaller units sum without error,
-    so that the order does not matter.
-    """
-    filled, rest, sums = np.flatnonzero(np.diff(rows.indptr)), rows.data, []
-    for unit in _UNITS:
-        multiples = np.rint(rest / unit) * unit
-        sums.append(np.add.reduceat(multiples, rows.indptr[filled]))
-        rest = rest - multiples
-    totals = np.zeros(rows.shape[0])
-    totals[filled] = sums[0] + (sums[1] + sums[2])
-    return totals
+    """Return the sum of each row, exactly rounded: other texts decide the order of n-grams."""
+    values = rows.data.tolist()
+    return np.array([fsum(values[start:end]) for start, end in pairwise(rows.indptr.tolist())])
 
 
 @lru_cache(maxsize=1)
