@@ -2,7 +2,9 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -40,6 +42,18 @@ def blocks(page: str, kind: str = "python") -> list[str]:
     """Return the blocks of code of a kind on a page of `docs/`."""
     text = (Path(__file__).parents[1] / "docs" / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def grows(work: Callable[[str], object], part: str, short: int, long: int, factor: int) -> bool:
+    """Return whether the processor time of work on a repeated part, cut at two lengths, grows by
+    more than a factor, in each of three tries; a twentieth of a second is no time."""
+
+    def seconds(length: int) -> float:
+        began = process_time()
+        work((part * length)[:length])
+        return process_time() - began
+
+    return seconds(long) > 0.05 and all(seconds(long) > factor * seconds(short) for _ in range(3))
 
 
 def toy_documents(count: int = 40) -> list[dict[str, str]]:

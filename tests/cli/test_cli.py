@@ -29,7 +29,7 @@ def firth(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedPr
             main.main()
         except SystemExit as ended:
             code = int(ended.code or 0)
-    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+    return subprocess.CompletedProcess([*map(str, arguments)], code, out.getvalue(), err.getvalue())
 
 
 def output(*arguments: object, cwd: Path | None = None) -> str:

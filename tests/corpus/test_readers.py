@@ -4,7 +4,6 @@ import json
 import random
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import grows
 
 from firth.corpus import files as module
 from firth.corpus.document import Reason
@@ -483,17 +483,12 @@ def test_every_kind_of_string_column_is_text(tmp_path: Path, kind: pa.DataType) 
     + [("a.md", piece) for piece in ("[", "*a ", "<a ", "> ", "`` `", "- x\n", "|a|\n|-|\n")],
 )
 def test_reading_takes_time_in_proportion(tmp_path: Path, name: str, line: str) -> None:
-    def seconds(content: str) -> float:
-        (tmp_path / name).write_text(content)
-        start = time.process_time()
-        read(tmp_path / name)
-        return time.process_time() - start
+    def work(text: str) -> None:
+        for end in ("", 'c"\n'):
+            (tmp_path / name).write_text(f"key,text\n{text}{end}")
+            read(tmp_path / name)
 
-    small, large = (
-        min(sum(seconds("key,text\n" + line * n + end) for end in ("", 'c"\n')) for _ in range(3))
-        for n in (500, 4_000)
-    )
-    assert large < 24 * max(small, 0.005)
+    assert not grows(work, line, 500 * len(line), 4_000 * len(line), 24)
 
 
 def test_any_bytes_in_any_format_end_without_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import firth
 from firth.encoders.packaged import AUTOMATIC, Automatic
 from firth.encoders.pretrained import PRETRAINED
 from firth.encoders.static import write_static
-from firth.pipeline.choice import VARIABLE, is_installed
+from firth.pipeline.choice import VARIABLE
 from firth.run.settings import load_settings
 from firth.search.match import ALL, ENCODER
 from firth.text.words import language_of_texts
@@ -163,12 +163,3 @@ def test_a_variable_names_the_encoder_of_new_runs(
     assert firth.build(SHORT, quiet=True).run.settings.encoder.model == encoders["knows"]
     named = firth.build(SHORT, quiet=True, encoder="none")
     assert named.run.settings.encoder.model == "none"
-
-
-@pytest.mark.parametrize("name", AUTOMATIC)
-def test_every_automatic_encoder_opens_where_it_is_installed(name: str) -> None:
-    """`auto` knows only encoders that packages bring."""
-    if not is_installed(name):
-        pytest.skip("not installed")
-    model = firth.build(SHORT, encoder=name, quiet=True)
-    assert model.similarity(*SHORT[:2]) > model.similarity(SHORT[0], SHORT[2]) + 0.1

@@ -1,6 +1,5 @@
 """`firth.match` and `firth.calibrate`: what is the same is found, at the share asked for."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -350,20 +349,12 @@ def test_long_lists_meet_by_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> Non
     assert few.records() != whole.records(), "premise"
 
 
-def test_forms_of_a_result(tmp_path: Path) -> None:
-    """JSON, CSV, a data frame, text and HTML have the same matches."""
+def test_forms_of_a_result() -> None:
+    """A data frame has the ids, no text acts on a page, and the summary says what is false."""
     left = [f"<b> {LEFT[0]}", *LEFT[1:]]
     matches = match(left, PAIRED, left_ids=[f"L{i}" for i in range(300)])
-    stored = json.loads(json.dumps(matches.as_dict()))
-    assert [item["right"] for item in stored["items"]] == [item.right for item in matches]
-    assert len(matches.as_dict(top=3)["items"]) == 3
     assert [*matches.to_frame()["left_id"]] == [f"L{i}" for i in range(300)]
-    matches.save(tmp_path / "m.csv")
-    assert len((tmp_path / "m.csv").read_text().splitlines()) == 301
-    with pytest.raises(InputError, match=r"m\.csv"):
-        matches.save(tmp_path / "m.csv")
     assert "to be false" in repr(matches)
-    assert max(map(len, matches.text().split("\n"))) <= 80
     assert "<b>" not in matches._repr_html_()
     few = replace(matches, expected_false=0.0001)
     assert "less than 0.1% of these are expected to be false" in few.summary()

@@ -61,9 +61,11 @@ SAME = [
     ("We met Mgmt there.", "We met Management there."),
     ("We met Zo\u00eb there.", "We met Zoe there."),
     (
-        "The old ship left the harbor because the crew did not want to wait.",
-        "The old ship left the harbor because the sailors feared that the storm came.",
+        "The old ship left the island in May at dawn because the crew did not want to wait.",
+        "The big ship left the island in May at dawn because the sailors feared that a storm came.",
     ),
+    ("They sell cats and dogs here.", "They sell dogs and cats here."),
+    ("Turn it on by hand.", "Turn off it at last."),
 ]
 """Texts that say the same: each fails without a rule."""
 DIFFER = [

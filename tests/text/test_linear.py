@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from itertools import combinations_with_replacement
-from time import process_time
 
 import pytest
+from tests.conftest import grows
 
 from firth.text.differences import differences
 from firth.text.tokens import tokens_of
@@ -12,10 +12,6 @@ from firth.text.words import _LONGEST, _algorithm, stems
 
 CLASSES = ("_", "a", "A", "1", ".", "'", " ", "n't")
 WORDS = ("good", "bad", "one", "2", "only", "Ann", "Bob", "not", "xy", "7am")
-SHORT, LONG, FACTOR, TRIES = 1_000, 8_000, 24, 3
-"""Eight times the text may take 24 times the time: a quadratic function takes 64 times."""
-SURE = 0.05
-"""Seconds of processor time below which nothing is slow."""
 
 
 def tokens(text: str) -> object:
@@ -36,18 +32,8 @@ def reversed_words(text: str) -> object:
 def test_time_grows_with_the_length(work: Callable[[str], object], parts: list[str]) -> None:
     """Repeats of each two kinds of characters, and of each two kinds of words in another order."""
 
-    def seconds(part: str, length: int) -> float:
-        began = process_time()
-        work((part * length)[:length])
-        return process_time() - began
-
-    slow = [
-        part
-        for part in parts
-        if seconds(part, LONG) > SURE
-        and all(seconds(part, LONG) > FACTOR * seconds(part, SHORT) for _ in range(TRIES))
-    ]
-    assert slow == []
+    # Eight times the text may take 24 times the time: a quadratic function takes 64 times.
+    assert [part for part in parts if grows(work, part, 1_000, 8_000, 24)] == []
 
 
 def test_a_long_word_has_no_stem_and_is_not_remembered() -> None:
