@@ -4,11 +4,11 @@ import json
 import shlex
 import shutil
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from firth.run import errors
 from firth.run.errors import MissingExtraError, install_command
 
 
@@ -38,7 +38,7 @@ def test_the_command_names_the_place(
     url: str | None, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A checkout's folder, a wheel, or the name; and the pip of the Python that runs."""
-    monkeypatch.setattr(errors, "distribution", lambda name: Installed(url))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed(url))
     words = ["-e", what[3:]] if what.startswith("-e ") else [what]
     own = str(Path(sys.executable).with_name("pip"))
     for path, called in ((own, ["pip"]), (None, [sys.executable, "-m", "pip"])):

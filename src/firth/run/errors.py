@@ -5,15 +5,12 @@ The command line prints them without a traceback.
 
 import json
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
-from urllib.parse import unquote, urlsplit
 
 from firth.run.console import plural
 
@@ -70,6 +67,10 @@ def install_command(extra: str) -> str:
     That is a folder for a checkout, whose extras no package index has. Where `pip` is that of
     another environment, this one's Python calls its own.
     """
+    import shutil
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
     is_own = Path(shutil.which("pip") or "").parent == Path(sys.executable).parent
     pip = "pip install" if is_own else f"{shlex.quote(sys.executable)} -m pip install"
     with suppress(PackageNotFoundError, ValueError):

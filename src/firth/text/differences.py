@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from html import escape
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, ClassVar, Protocol
 from unicodedata import normalize
 
 from firth.run.errors import InputError
 from firth.run.results import Record, Results
 from firth.text.lexicon import Lexicon, codes, guessed_language, lexicon_of
-from firth.text.order import Pairs, Words, differing_runs, disorder, shared
-from firth.text.tokens import Token, tokens_of
+from firth.text.order import Pairs, differing_runs, disorder, shared
+from firth.text.tokens import Token, Words
 from firth.text.words import SEVERAL, checked_text, language_among
 
 LEAST = 0.5
@@ -206,7 +206,7 @@ def differences(
         raise InputError(f"language = {language!r:.80}: expected an ISO 639-1 code, such as de")
     else:
         language = language_among(f"{a}\n{b}", language)
-    texts = _words_of(a, language), _words_of(b, language)
+    texts = Words(a, language), Words(b, language)
     if texts[0].keys == texts[1].keys:
         return Differences(a, b, language)
     comparison = _Comparison(*texts, lexicon_of(language), encoder, pairs or {})
@@ -231,12 +231,6 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
 Tokens = Sequence[Token]
 
 
-def _words_of(text: str, language: str) -> Words:
-    tokens = tokens_of(text, language)
-    content = [n for n, token in enumerate(tokens) if token.means]
-    return Words(text, tokens, [token.key for token in tokens], content)
-
-
 class _Comparison:
     """Two texts, their words that the other has not, and the runs in which they differ."""
 
@@ -251,18 +245,18 @@ class _Comparison:
         self.a, self.b, self.lexicon, self.encoder, self.pairs = a, b, lexicon, encoder, pairs
         by_key = shared(a.keys, b.keys)
         paired_a, paired_b = {i for i, _ in by_key}, {j for _, j in by_key}
-        self.only_a = [token for n, token in enumerate(a.tokens) if n not in paired_a]
-        self.only_b = [token for n, token in enumerate(b.tokens) if n not in paired_b]
+        only_a = {n: a.placed(n) for n in sorted({*range(len(a.keys))} - paired_a)}
+        only_b = {n: b.placed(n) for n in sorted({*range(len(b.keys))} - paired_b)}
+        self.only_a, self.only_b = [*only_a.values()], [*only_b.values()]
         self.places: Pairs = shared([a.keys[n] for n in a.content], [b.keys[n] for n in b.content])
         anchors = [(a.content[i], b.content[j]) for i, j in self.places] or by_key
-        runs = differing_runs(a.keys, b.keys, anchors)
-        self.runs = [(a.tokens[i:j], b.tokens[k:n]) for i, j, k, n in runs]
+        self.runs = differing_runs(a.keys, b.keys, anchors)
         sides = [
             (
-                [a.tokens[place] for place in range(i, j) if place not in paired_a],
-                [b.tokens[place] for place in range(k, n) if place not in paired_b],
+                [only_a[place] for place in range(i, j) if place in only_a],
+                [only_b[place] for place in range(k, n) if place in only_b],
             )
-            for i, j, k, n in runs
+            for i, j, k, n in self.runs
         ]
         self.sides: list[tuple[Tokens, Tokens]] = [side for side in sides if all(side)]
 
@@ -284,14 +278,14 @@ class _Comparison:
         if strength is None:
             strength = _STRENGTHS[kind]
         size = len(self.a.content) + len(self.b.content)
-        rest = size - sum(1 for token in (*a, *b) if token.means)
+        rest = size - len([token for token in (*a, *b) if token.means])
         common = 2 * len(self.places) / rest if rest > 0 else 1.0
         return Difference(
             kind=kind,
-            a=" ".join(token.text for token in a),
-            b=" ".join(token.text for token in b),
-            spans_a=tuple((token.start, token.end) for token in a),
-            spans_b=tuple((token.start, token.end) for token in b),
+            a=" ".join([token.text for token in a]),
+            b=" ".join([token.text for token in b]),
+            spans_a=tuple([token[-2:] for token in a]),
+            spans_b=tuple([token[-2:] for token in b]),
             strength=round(strength * min(1.0, common / _COMMON), 3),
         )
 
@@ -345,9 +339,9 @@ class _Comparison:
             item = self.item(DifferenceType.NEGATION, flips_a, flips_b)
             starts = {token.start for token in (*flips_a, *flips_b)}
             sizes = (
-                max(len(a), len(b))
-                for a, b in self.runs
-                if any(token.start in starts for token in (*a, *b))
+                max(j - i, n - k)
+                for i, j, k, n in self.runs
+                if any(at in starts for at, _ in (*self.a.spans[i:j], *self.b.spans[k:n]))
             )
             size = min(sizes, default=0)
             yield item if size <= _REWRITTEN else replace(item, strength=item.strength / 2)
@@ -461,8 +455,12 @@ class _Comparison:
         """Yield what limits one text alone, such as *only* without *not*."""
 
         def limits(tokens: Tokens, words: Words) -> list[Token]:
-            before = {t.start: last.lower for last, t in pairwise(words.tokens)}
             listed = [token for token in tokens if token.lower in self.lexicon.limits]
+            if not listed:
+                return []
+            before = {
+                at: t.lower for t, (at, _) in zip(words.tokens, words.spans[1:], strict=False)
+            }
             return [t for t in listed if before.get(t.start) not in self.lexicon.negations]
 
         a, b = limits(self.only_a, self.a), limits(self.only_b, self.b)
@@ -476,8 +474,9 @@ class _Comparison:
         filled = [sides for sides in self._content() if any(sides)]
         if [[*map(len, sides)] for sides in filled] != [[1, 1]] or not self.lexicon.stop:
             return
-        (a,), (b,) = filled[0]
-        before, after = self._beside(a, b)
+        (at,), (other,) = filled[0]
+        a, b = self.a.placed(at), self.b.placed(other)
+        before, after = self._beside(at, other)
         sizes = len(self.a.content), len(self.b.content)
         is_bare = sizes == (len(self.a.tokens), len(self.b.tokens)) or self._are_bound(before)
         is_sentence = any(t.text.rstrip().endswith(_SENTENCE_ENDS) for t in (self.a, self.b))
@@ -505,15 +504,13 @@ class _Comparison:
             return True
         return _ratio(a, b) >= _SPELLED_ALIKE
 
-    def _beside(self, a: Token, b: Token) -> tuple[list[Token | None], list[Token | None]]:
-        """Return the tokens before two words, and after."""
-        before: list[Token | None] = []
-        after: list[Token | None] = []
-        for words, filling in ((self.a, a), (self.b, b)):
-            at = words.tokens.index(filling)
-            before.append(words.tokens[at - 1] if at else None)
-            after.append(words.tokens[at + 1] if at + 1 < len(words.tokens) else None)
-        return before, after
+    def _beside(self, at: int, other: int) -> tuple[list[Token | None], list[Token | None]]:
+        """Return the tokens before a place in each text, and after."""
+        texts = (self.a.tokens, at), (self.b.tokens, other)
+        return (
+            [tokens[n - 1] if n else None for tokens, n in texts],
+            [tokens[n + 1] if n + 1 < len(tokens) else None for tokens, n in texts],
+        )
 
     def _are_bound(self, before: Sequence[Token | None]) -> bool:
         return {token.lower if token else "" for token in before} <= self.lexicon.prepositions
@@ -541,27 +538,28 @@ class _Comparison:
         """Yield words that stand in another order, and how far."""
         score, turned = disorder(self.a, self.b, self.places, self.lexicon)
         if score > 0:
-            a = [self.a.tokens[self.a.content[i]] for i, _ in turned]
-            b = [self.b.tokens[j] for j in sorted(self.b.content[j] for _, j in turned)]
+            a = [self.a.placed(self.a.content[i]) for i, _ in turned]
+            b = [self.b.placed(j) for j in sorted(self.b.content[j] for _, j in turned)]
             yield replace(self.item(DifferenceType.ORDER, a, b, 0.0), strength=round(score, 3))
 
     def _clauses(self) -> Iterator[Difference]:
         """Yield longer runs that only one text has."""
         for a, b in self._content():
             if len(a) >= _CLAUSE and not b:
-                yield self.item(DifferenceType.LEFT_OUT, a, b, 0.0)
+                yield self.item(DifferenceType.LEFT_OUT, [*map(self.a.placed, a)], [], 0.0)
             if len(b) >= _CLAUSE and not a:
-                yield self.item(DifferenceType.ADDED, a, b, 0.0)
+                yield self.item(DifferenceType.ADDED, [], [*map(self.b.placed, b)], 0.0)
 
-    def _content(self) -> Iterator[tuple[Tokens, Tokens]]:
-        """Yield the words of meaning of each run."""
-        for a, b in self.runs:
-            yield [token for token in a if token.means], [token for token in b if token.means]
+    def _content(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Yield the places of words of meaning of each run."""
+        a, b = self.a.tokens, self.b.tokens
+        for i, j, k, n in self.runs:
+            yield [p for p in range(i, j) if a[p].means], [p for p in range(k, n) if b[p].means]
 
 
 def _near(flips: Tokens, word: Token, words: Words) -> Token | None:
     """Return the negation next to a word, before it rather than after it."""
-    at = {token.start: n for n, token in enumerate(words.tokens)}
+    at = {start: n for n, (start, _) in enumerate(words.spans)}
     place = at.get(word.start, 0)
     near = [flip for flip in flips if abs(at.get(flip.start, -99) - place) <= _NEAR]
     return min(near, key=lambda flip: abs(at[flip.start] - place), default=None)
@@ -584,7 +582,9 @@ def _negates(token: Token, other: Token, lexicon: Lexicon) -> bool:
     """Return whether one word negates the other by its form: *unfit* and *fit*."""
     if token.kind != "word" or other.kind != "word":
         return False
-    short, long = sorted((token.lower, other.lower), key=len)
+    short, long = token.lower, other.lower
+    if len(short) > len(long):
+        short, long = long, short
     if len(short) > _SHORT and long.endswith(short):
         return long.removesuffix(short) in lexicon.prefixes
     return any(

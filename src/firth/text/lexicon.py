@@ -11,13 +11,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from firth.text.words import UNKNOWN, stemmer_of, stems, words
 
-_FOLDER = "languages"
+_FOLDER = Path(__file__).parent / "languages"
 _LETTERS = re.compile(
     "(?P<ko>[\uac00-\ud7a3])|(?P<zh>[\u4e00-\u9fff\u3041-\u30ff])|(?P<he>[\u05d0-\u05ea])"
     "|(?P<el>[\u03b1-\u03c9\u0391-\u03a9])|(?P<hi>[\u0904-\u0939])"
@@ -34,6 +34,8 @@ _OFTEN = (
 _SURE = 0.3
 """Votes from which a language is not English."""
 _KANA = re.compile("[\u3041-\u30ff]")
+LANGUAGES = 64
+"""Languages whose lists are kept in memory, at most."""
 _OTHER_LETTERS = re.compile("[\u0250-\u1dff\u2c00-\uffff]")
 _BEGINNING = 1_000
 """Characters by which a language is guessed."""
@@ -99,7 +101,7 @@ class Lexicon:
     is_joined: bool = False
 
 
-@cache
+@lru_cache(LANGUAGES)
 def lexicon_of(language: str) -> Lexicon:
     """Return the word lists of a language (ISO 639-1); symbols alone where it has no file."""
     stored, symbols = _stored(language), _stored(UNKNOWN)
@@ -143,7 +145,7 @@ def lexicon_of(language: str) -> Lexicon:
         units=signs | own_units,
         measures={name: (of, factor) for name, (of, factor) in symbols["measures"].items()},
         negations=listed("negations"),
-        negation_pattern=re.compile(pattern, re.IGNORECASE) if pattern else None,
+        negation_pattern=re.compile(pattern) if pattern else None,
         idioms={word: frozenset(after.split()) for word, after in stored.get("idioms", {}).items()},
         denials=frozenset(stems(sorted(listed("denials")), stemmer)),
         limits=listed("limits"),
@@ -166,9 +168,7 @@ def lexicon_of(language: str) -> Lexicon:
 @cache
 def languages() -> tuple[str, ...]:
     """Return the codes of the languages that have a file, sorted."""
-    folder = resources.files(__package__).joinpath(_FOLDER)
-    codes = (file.name.removesuffix(".json") for file in folder.iterdir())
-    return tuple(sorted(code for code in codes if code != UNKNOWN))
+    return tuple(sorted(file.stem for file in _FOLDER.glob("*.json") if file.stem != UNKNOWN))
 
 
 @cache
@@ -222,9 +222,9 @@ def _listed_words() -> dict[str, tuple[str, ...]]:
     return {word: tuple(sorted(codes)) for word, codes in having.items()}
 
 
-@cache
+@lru_cache(LANGUAGES)
 def _stored(language: str) -> Any:
-    file = resources.files(__package__).joinpath(_FOLDER, f"{language}.json")
+    file = _FOLDER / f"{language}.json"
     if not language.isalpha() or not file.is_file():
         return {}
     return json.loads(file.read_text(encoding="utf-8"))

@@ -9,10 +9,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from firth.text.lexicon import Lexicon
-from firth.text.tokens import Token
+from firth.text.tokens import Words
 
 Pairs = list[tuple[int, int]]
 """Places in both texts of words that they share, in the order of the first."""
@@ -89,21 +88,12 @@ _COMMON = 0.6
 """Share of the words of meaning that texts have in common, from which their order tells."""
 _NAMED = 4
 """Words that stand elsewhere, at most, where all are named, and not only those that moved."""
-_COMMAS = ",\u3001\uff0c"
+_COMMAS = frozenset(",\u3001\uff0c")
 _LONGEST_GAP = 40
 _ITEMS = 3
 """Items of an enumeration without *and*, at least."""
 _BETWEEN = 3
 """Function words between two items of an enumeration, at most."""
-
-
-class Words(NamedTuple):
-    """A text as its tokens, their keys, and the places of words of meaning."""
-
-    text: str
-    tokens: Sequence[Token]
-    keys: list[str]
-    content: list[int]
 
 
 def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float, Pairs]:
@@ -123,14 +113,15 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
     if len(places) < 2 or common < _COMMON:
         return 0.0, []
     turned: Pairs = []
-    if any(j1 > j2 for (_, j1), (_, j2) in pairwise(places)):
+    others = [j for _, j in places]
+    if others != sorted(others):
         ranks_a, ranks_b = _ranks(a, lexicon), _ranks(b, lexicon)
         ranked = sorted((ranks_a[i], ranks_b[j], i, j) for i, j in places)
         # Places of a longest run of ranks that do not descend.
         order = in_order([(n, rank * len(ranked) + n) for n, (_, rank, _, _) in enumerate(ranked)])
         ascending = {n for n, _ in order}
         turned = [(i, j) for n, (_, _, i, j) in enumerate(ranked) if n not in ascending]
-    is_passive = [not lexicon.by.isdisjoint(t.lower for t in words.tokens) for words in (a, b)]
+    is_passive = [not lexicon.by.isdisjoint([t.lower for t in w.tokens]) for w in (a, b)]
     if not turned and not any(is_passive):
         return 0.0, []
     if not turned:
@@ -138,7 +129,7 @@ def disorder(a: Words, b: Words, places: Pairs, lexicon: Lexicon) -> tuple[float
         actors = _actors(a, b, places, lexicon)
         actors += [(i, j) for j, i in _actors(b, a, back, lexicon)]
         return (common**0.5 if actors else 0.0), actors
-    position = {j: n for n, j in enumerate(sorted(j for _, j in places))}
+    position = {j: n for n, j in enumerate(sorted(others))}
     blocks = 1 + sum(
         position[j2] != position[j1] + 1 and ranks_b[j1] != ranks_b[j2]
         for (_, j1), (_, j2) in pairwise(places)
@@ -186,9 +177,9 @@ def _ranks(words: Words, lexicon: Lexicon) -> list[int]:
         if n < len(content):
             last, here = content[n - 1], content[n]
             between = tokens[last + 1 : here]
-            gap = words.text[tokens[last].end : tokens[here].start][:_LONGEST_GAP]
-            is_and = any(token.lower in lexicon.conjunctions for token in between)
-            is_list = is_and or any(sign in gap for sign in _COMMAS)
+            gap = words.text[words.spans[last][1] : words.spans[here][0]][:_LONGEST_GAP]
+            is_and = not lexicon.conjunctions.isdisjoint([token.lower for token in between])
+            is_list = is_and or not _COMMAS.isdisjoint(gap)
             joins = (
                 is_list
                 and len(between) <= _BETWEEN

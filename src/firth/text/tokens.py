@@ -7,10 +7,10 @@ and `thirty days` have one, and so have `$4.1bn` and `4.1 billion dollars`, `2kg
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
-from firth.text.lexicon import lexicon_of
+from firth.text.lexicon import LANGUAGES, lexicon_of
 from firth.text.words import UNSPACED, characters, combining_marks, stemmer_of, stems, words
 
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([^\W\d_]*)$")
@@ -26,6 +26,7 @@ _DECIMAL_COMMA = frozenset(
     {"bg", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nl", "no", "pl", "pt", "ro",
      "ru", "sv", "tr", "uk", "vi"}
 )  # fmt: skip
+_MONEY = "$\u20ac\u00a3\u00a5\u20b9"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7a3"
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
@@ -43,25 +44,27 @@ _GAPS = ("", " ", "-", "\u00a0")
 """What may stand between a number and its unit."""
 
 
-@lru_cache(2)
+@cache
 def _pattern(ascii_alone: bool) -> re.Pattern[str]:
     """Return the pattern of a token; combining marks stand inside words of other texts."""
-    marks, unspaced, hangul = "", "", ""
+    letter, marks, unspaced, hangul = "[A-Za-z]", "", "", ""
     if not ascii_alone:
         marks, unspaced, hangul = combining_marks(), UNSPACED, _HANGUL
-    letter, sign = f"[^\\W\\d_{unspaced}]", f"[^\\W{unspaced}{hangul}]"
-    before = f"[^\\W\\d{unspaced}{hangul}]*+"
+        letter = f"[^\\W\\d_{unspaced}]"
+    sign, before = f"[^\\W{unspaced}{hangul}]", f"[^\\W\\d{unspaced}{hangul}]*+"
     value = f"(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
     # Possessive, and a run is tried from its beginning alone: the time is linear in the text. What
-    # most words are comes first: letters that nothing joins to what follows.
+    # most words are comes first: letters that nothing joins to what follows. Words have no group.
     return re.compile(
-        f"(?P<word>(?<!\\w){letter}{{2,}}+(?![\\w{marks}'\u2019\u02bc-])"
-        f"|(?!{value})(?:(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
-        f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+))"
-        f"|(?:(?P<money>[$\u20ac\u00a3\u00a5\u20b9])\\s?)?"
+        f"(?=[\\w{_MONEY}{unspaced}])(?:"
+        f"(?<!\\w){letter}{{2,}}+(?![\\w{marks}'\u2019\u02bc-])"
+        f"|(?:(?P<money>[{_MONEY}])\\s?)?"
         f"(?P<value>{value}(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
-        f"(?P<sign>\\s?[%$\u20ac\u00a3\u00a5\u20b9\u00b0])?"
-        f"|(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}])"
+        f"(?P<sign>\\s?[%{_MONEY}\u00b0])?"
+        f"|(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
+        f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+"
+        f"|(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}]))",
+        re.ASCII if ascii_alone else 0,
     )
 
 
@@ -77,8 +80,9 @@ class Token(NamedTuple):
         means: Whether it is a word of meaning, and no function word.
         is_character: Whether it is a character of a script without spaces, or a run of katakana.
         has_unit: Whether it is a number with a unit, a currency or a time of day.
+        may_be_value: Whether it is a word or has digits that may be a value, by what stands beside.
         is_name: Whether it has a capital that no sentence explains, such as *Bath* and *PS2*.
-        start, end: First character, and the one past the last.
+        start, end: First character, and the one past the last; 0 of a word without a place.
     """
 
     key: str
@@ -88,68 +92,120 @@ class Token(NamedTuple):
     means: bool = True
     is_character: bool = False
     has_unit: bool = False
+    may_be_value: bool = False
     is_name: bool = False
     start: int = 0
     end: int = 0
 
 
-_REMEMBERED = 1 << 15
-_LONG_WORD = 64
-"""Letters of a word that is remembered, at most, so that what is remembered has a bound."""
+_REMEMBERED, _LONG_WORD = 1 << 15, 64
+"""Words that are remembered, and letters of such a word, at most: some 16 MB."""
 
 
-def _word(written: str, language: str) -> tuple[tuple[str | bool, ...], bool]:
-    """Return a word's token without its place, and whether it may be a value or a name."""
-    lexicon = lexicon_of(language)
-    plain = written.replace(".", "").replace("\u2019", "'")  # U.S. and p.m.
-    plain = plain.removesuffix("'s").removesuffix("'").replace("'", "")
-    lower = plain.lower()
-    if not lower.isascii() or not lower.isalnum():
-        lower = next(iter(words(plain)), lower)
-    root = lower
-    if len(written) <= _LONG_WORD:
-        ending = next(
-            (e for e in lexicon.endings if lower.endswith(e) and len(lower) > len(e) + 1), ""
+class _Vocabulary(dict[str, Token]):
+    """Written words of a language, as tokens without a place. Each is read when it is asked for."""
+
+    def __init__(self, language: str) -> None:
+        self.lexicon = lexicon_of(language)
+        self._values = {*self.lexicon.numerals, *self.lexicon.ordinals, *self.lexicon.calendar}
+        self._stemmer = stemmer_of(language)
+
+    def __missing__(self, written: str) -> Token:
+        """Read a word, and remember it if it is short."""
+        lexicon, lower = self.lexicon, written.lower()
+        is_plain = written.isascii() and written.isalpha()
+        if not is_plain:
+            plain = written.replace(".", "").replace("\u2019", "'")  # U.S. and p.m.
+            plain = plain.removesuffix("'s").removesuffix("'").replace("'", "")
+            lower = next(iter(words(plain)), plain.lower())
+        root, is_short = lower, len(written) <= _LONG_WORD
+        if is_short:
+            if lexicon.endings:
+                endings = (e for e in lexicon.endings if lower.endswith(e))
+                root = lower.removesuffix(next((e for e in endings if len(lower) > len(e) + 1), ""))
+            (root,) = stems([lexicon.irregular.get(lower, root)], self._stemmer)
+        token = Token(
+            key=root,
+            text=written,
+            lower=lower,
+            kind="word",
+            means=lower not in lexicon.stop,
+            is_character=not is_plain and bool(characters(written)),
+            may_be_value=written in _ROMAN
+            or lower in self._values
+            or (not is_plain and any(map(str.isdigit, written))),
+            is_name=_has_capital(written) and lower in lexicon.given_names,
         )
-        base = lexicon.irregular.get(lower, lower.removesuffix(ending))
-        (root,) = stems([base], stemmer_of(language))
-    lists = lexicon.numerals, lexicon.ordinals, lexicon.calendar
-    is_value = written in _ROMAN or any(lower in values for values in lists)
-    has_capital = _has_capital(written)
-    token = Token(
-        key=root,
-        text=written,
-        lower=lower,
-        kind="word",
-        means=lower not in lexicon.stop,
-        is_character=bool(characters(plain)),
-        is_name=has_capital and lower in lexicon.given_names,
-    )
-    return token[:-2], is_value or has_capital or any(map(str.isdigit, written))
+        if is_short:
+            if sum(map(len, _known.values())) >= _REMEMBERED:
+                _known.clear()
+            self[written] = token
+        return token
+
+
+_known: dict[str, _Vocabulary] = {}
+
+
+def _vocabulary(language: str) -> _Vocabulary:
+    known = _known.get(language)
+    if known is None:
+        if len(_known) >= LANGUAGES:
+            _known.clear()
+        known = _known[language] = _Vocabulary(language)
+    return known
 
 
 def _has_capital(written: str) -> bool:
     return written[0].isupper() and written not in ("I", "I'm")
 
 
-_remembered = lru_cache(_REMEMBERED)(_word)
+class Words:
+    """A text as its words and values, in order. It is read in time that is linear in its length.
 
-
-class _Scan:
-    """The matches of a text's tokens, their words, which may be more, and the language's lists."""
+    Attributes:
+        text: The text.
+        tokens: Words and values; `placed` gives one with its place.
+        spans: First character of each, and the one past its last.
+        keys: What is compared of each.
+        content: Places of words of meaning.
+    """
 
     def __init__(self, text: str, language: str) -> None:
-        self.text, self.lexicon = text, lexicon_of(language)
+        known = _vocabulary(language)
+        self.text, self.lexicon = text, known.lexicon
         self.matches = [*_pattern(text.isascii()).finditer(text)]
-        words = [
-            (_remembered if len(written := match[0]) <= _LONG_WORD else _word)(written, language)
-            for match in self.matches
-        ]
-        self.words = [
-            Token._make(token + match.span())
-            for (token, _), match in zip(words, self.matches, strict=True)
-        ]
-        self.special = [n for n, (_, is_special) in enumerate(words) if is_special]
+        self.words = self.tokens = [known[match[0]] for match in self.matches]
+        self.places = self.spans = [match.span() for match in self.matches]
+        if places := [n for n, token in enumerate(self.words) if token.may_be_value]:
+            self._join(places)
+        self.keys = [token.key for token in self.tokens]
+        self.content = [n for n, token in enumerate(self.tokens) if token.means]
+
+    def _join(self, places: Sequence[int]) -> None:
+        """Make tokens of the words and digits that are values, from some places on."""
+        self.tokens, self.spans, at = [], [], 0
+        for place in places:
+            values, count = _value(self, place) if place >= at else ([], 0)
+            if values:
+                self.tokens += [*self.words[at:place], *values]
+                self.spans += [*self.places[at:place], *(token[-2:] for token in values)]
+                at = place + count
+        self.tokens += self.words[at:]
+        self.spans += self.places[at:]
+
+    @cached_property
+    def has_names(self) -> bool:
+        """Whether words with a capital inside a sentence are names: not nouns, not in titles."""
+        return self.lexicon.language not in NOUNS_WITH_CAPITALS and not _is_title(self.words)
+
+    def placed(self, at: int) -> Token:
+        """Return a token with its place in the text; only then it tells whether it is a name."""
+        token = self.tokens[at]
+        if token.end:
+            return token
+        if _has_capital(token.text) and _is_inside(self.text, self.spans[at][0]) and self.has_names:
+            token = token._replace(is_name=True)
+        return Token._make(token[:-2] + self.spans[at])
 
     def lower(self, at: int) -> str:
         """Return the lower-case word at a place; "" where there is none."""
@@ -157,58 +213,45 @@ class _Scan:
 
     def follows(self, at: int) -> str:
         """Return the word at a place if it may be the unit of a number before it; else ""."""
-        if not 0 < at < len(self.matches):
+        if not 0 < at < len(self.places):
             return ""
-        gap = self.text[self.matches[at - 1].end() : self.matches[at].start()]
+        gap = self.text[self.places[at - 1][1] : self.places[at][0]]
         return self.words[at].lower if gap in _GAPS else ""
 
-    def token(self, at: int, count: int, key: str, kind: str, lower: str) -> Token:
-        """Return a token of several matches from one on."""
-        start, end = self.matches[at].start(), self.matches[at + count - 1].end()
+    def value(self, at: int, count: int, key: str, kind: str, lower: str) -> Token:
+        """Return a token of several words from one on."""
+        start, end = self.places[at][0], self.places[at + count - 1][1]
         return Token(key, self.text[start:end], lower, kind, start=start, end=end)
 
 
-def tokens_of(text: str, language: str) -> tuple[Token, ...]:
-    """Return the tokens of a text in order, in time that is linear in its length."""
-    scan = _Scan(text, language)
-    plain, tokens, at = scan.words, list[Token](), 0
-    has_names: bool | None = None if language not in NOUNS_WITH_CAPITALS else False
-    for place in scan.special:
-        if place < at:
-            continue
-        token = plain[place]
-        values, count = _value(scan, place)
-        if values:
-            tokens += [*plain[at:place], *values]
-            at = place + count
-        elif _has_capital(token.text) and not token.is_name and _is_inside(text, token.start):
-            has_names = not _is_title(plain) if has_names is None else has_names
-            plain[place] = token._replace(is_name=has_names)
-    return (*tokens, *plain[at:])
+def tokens_of(text: str, language: str) -> list[Token]:
+    """Return the tokens of a text in order, with their places."""
+    read = Words(text, language)
+    return [read.placed(at) for at in range(len(read.tokens))]
 
 
-def _value(scan: _Scan, at: int) -> tuple[list[Token], int]:
+def _value(text: Words, at: int) -> tuple[list[Token], int]:
     """Return the tokens of a value, if there is one, and how many matches they take."""
-    if scan.matches[at]["value"]:
-        return _value_in_digits(scan, at)
-    lexicon, written, lower = scan.lexicon, scan.words[at].text, scan.words[at].lower
+    if text.matches[at]["value"]:
+        return _value_in_digits(text, at)
+    lexicon, written, lower = text.lexicon, text.words[at].text, text.words[at].lower
     if lower in lexicon.numerals:
-        amount, count = _numeral(scan, at)
-        return _measured(scan, at, count, amount)
-    if lower in lexicon.calendar and _is_date(scan, at):
-        return [scan.token(at, 1, lexicon.calendar[lower], "date", lower)], 1
+        amount, count = _numeral(text, at)
+        return _measured(text, at, count, amount)
+    if lower in lexicon.calendar and _is_date(text, at):
+        return [text.value(at, 1, lexicon.calendar[lower], "date", lower)], 1
     if lower in lexicon.ordinals:
         number = str(lexicon.ordinals[lower])
-    elif written in _ROMAN and _is_numbered(scan, at):
+    elif written in _ROMAN and _is_numbered(text, at):
         number = _ROMAN[written]
     else:
         return [], 0
-    return [scan.token(at, 1, number, "number", number)], 1
+    return [text.value(at, 1, number, "number", number)], 1
 
 
-def _value_in_digits(scan: _Scan, at: int) -> tuple[list[Token], int]:
+def _value_in_digits(text: Words, at: int) -> tuple[list[Token], int]:
     """Return the tokens of a value with digits, and how many matches they take."""
-    match, lexicon = scan.matches[at], scan.lexicon
+    match, lexicon = text.matches[at], text.lexicon
     start, written = match.start("value"), match["value"].rstrip(".,:/-\u2013")
     if span := _RANGE.match(written):  # 1903-1967 is two numbers, as 1903 to 1967 is
         return [
@@ -225,51 +268,51 @@ def _value_in_digits(scan: _Scan, at: int) -> tuple[list[Token], int]:
     if amount is not None and is_factor:
         amount, suffix = amount * _SUFFIXES[suffix], ""
     if number is None or amount is None or (suffix and suffix not in lexicon.units):
-        return _identifier(scan, at, written)
-    if not suffix and scan.follows(at + 1) in lexicon.scales:
-        amount *= lexicon.scales[scan.lower(at + 1)]
+        return _identifier(text, at, written)
+    if not suffix and text.follows(at + 1) in lexicon.scales:
+        amount *= lexicon.scales[text.lower(at + 1)]
         count = 2
-    return _measured(scan, at, count, amount, suffix)
+    return _measured(text, at, count, amount, suffix)
 
 
-def _identifier(scan: _Scan, at: int, written: str) -> tuple[list[Token], int]:
+def _identifier(text: Words, at: int, written: str) -> tuple[list[Token], int]:
     """Return a value that is no amount: a time of day, a date, a version or an identifier."""
     key = written.lower().replace("\u2013", "-")
     clock = _CLOCK.match(key)
     if clock and clock[2] and not key.isdecimal():
         hour, minutes = int(clock[1]), clock[2]
-        if scan.follows(at + 1) in _HALVES:
-            return _measured(scan, at, 1, float(f"{hour}.{minutes}"))
-        token = scan.token(at, 1, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
+        if text.follows(at + 1) in _HALVES:
+            return _measured(text, at, 1, float(f"{hour}.{minutes}"))
+        token = text.value(at, 1, f"{hour % 24}:{minutes} time", "number", f"{hour % 12}")
         return [token._replace(has_unit=True)], 1
-    token = scan.token(at, 1, key, "number", key)
+    token = text.value(at, 1, key, "number", key)
     return [token._replace(is_name=any(map(str.isalpha, key)))], 1
 
 
 def _measured(
-    scan: _Scan, at: int, count: int, amount: float, suffix: str = ""
+    text: Words, at: int, count: int, amount: float, suffix: str = ""
 ) -> tuple[list[Token], int]:
     """Return a number with its unit in base units, and how many matches it takes."""
-    units, match = scan.lexicon.units, scan.matches[at]
-    following = suffix or scan.follows(at + count)
+    units, match = text.lexicon.units, text.matches[at]
+    following = suffix or text.follows(at + count)
     sign = (match["sign"] or match["money"] or "").strip()
     unit, after = "", count + (not suffix)
     if following in _HALVES and amount < 13:
         hour = int(amount) % 12 + (12 if following == "pm" else 0)
         key = f"{hour}:{amount % 1 * 100:02.0f} time"
-        token = scan.token(at, after, key, "number", f"{amount:.10g}")
+        token = text.value(at, after, key, "number", f"{amount:.10g}")
         return [token._replace(has_unit=True)], after
     if sign and sign != "\u00b0":
         unit = units.get(sign, sign)
     elif sign + following in units:  # \u00b0C is one, and degrees of latitude are none
         unit, count = units[sign + following], after
-        end = scan.matches[at + count - 1].end()
-        if scan.text[end : end + 1] == "/" and scan.lower(at + count) in units:
-            unit, count = f"{unit}/{units[scan.lower(at + count)]}", count + 1
+        end = text.places[at + count - 1][1]
+        if text.text[end : end + 1] == "/" and text.lower(at + count) in units:
+            unit, count = f"{unit}/{units[text.lower(at + count)]}", count + 1
     lower = f"{amount:.10g}"
-    base, factor = scan.lexicon.measures.get(unit, (unit, 1.0))
+    base, factor = text.lexicon.measures.get(unit, (unit, 1.0))
     key = f"{amount * factor:.10g} {base}".rstrip()
-    return [scan.token(at, count, key, "number", lower)._replace(has_unit=bool(unit))], count
+    return [text.value(at, count, key, "number", lower)._replace(has_unit=bool(unit))], count
 
 
 def _amount(written: str, language: str) -> float | None:
@@ -288,11 +331,11 @@ def _amount(written: str, language: str) -> float | None:
     return float(written.replace(decimal, "."))
 
 
-def _numeral(scan: _Scan, at: int) -> tuple[float, int]:
+def _numeral(text: Words, at: int) -> tuple[float, int]:
     """Return the value of a numeral in words that begins at a place, and its number of words."""
-    lexicon, total, hundreds, digits, count = scan.lexicon, 0.0, 0.0, 0.0, 0
+    lexicon, total, hundreds, digits, count = text.lexicon, 0.0, 0.0, 0.0, 0
     tens = 10 if lexicon.is_joined else 20  # *ten nine* is two numbers, and its characters one
-    for lower in (word.lower for word in scan.words[at : at + _LONGEST_NUMERAL]):
+    for lower in (word.lower for word in text.words[at : at + _LONGEST_NUMERAL]):
         value, scale = lexicon.numerals.get(lower, 0), lexicon.scales.get(lower, 0)
         if scale and count and scale < 1000:
             hundreds, digits = hundreds + (digits or 1) * scale, 0.0
@@ -316,23 +359,23 @@ def _is_title(tokens: Sequence[Token]) -> bool:
     return len(long) > 2 and sum(long) > _TITLE * len(long)
 
 
-def _is_date(scan: _Scan, at: int) -> bool:
+def _is_date(text: Words, at: int) -> bool:
     """Return whether the name of a day or month is long, or beside a number: *may* is neither."""
-    lower = scan.lower(at)
+    lower = text.lower(at)
     if len(lower) >= _LONG_DATE and lower != "march":
         return True
-    return any(match["value"] for match in scan.matches[max(0, at - 1) : at + 2])
+    return any(match["value"] for match in text.matches[max(0, at - 1) : at + 2])
 
 
-def _is_numbered(scan: _Scan, at: int) -> bool:
+def _is_numbered(text: Words, at: int) -> bool:
     """Return whether a Roman numeral follows a word with a capital, as in *World War II*."""
-    if at == 0 or not scan.matches[at - 1]["word"]:
+    if at == 0 or text.matches[at - 1].lastgroup:
         return False
-    start = scan.matches[at - 1].start()
-    means = scan.lower(at - 1) not in scan.lexicon.stop
-    has_capital = scan.matches[at - 1][0][0].isupper() and means
-    long = len(scan.matches[at][0]) > 1
-    return scan.follows(at) != "" and has_capital and (long or _is_inside(scan.text, start))
+    start = text.places[at - 1][0]
+    means = text.lower(at - 1) not in text.lexicon.stop
+    has_capital = text.matches[at - 1][0][0].isupper() and means
+    long = len(text.matches[at][0]) > 1
+    return text.follows(at) != "" and has_capital and (long or _is_inside(text.text, start))
 
 
 def _is_inside(text: str, start: int) -> bool:
