@@ -1,4 +1,4 @@
-"""One list whose records have copies: precision and recall of `firth.match` and of a fixed cosine.
+"""One list whose records have copies: precision and recall of `firth.match` and of two rivals.
 
 usage: python benchmarks/records.py --data-dir DIR
 
@@ -12,11 +12,16 @@ that chose. Pairs are counted, those of equal texts included.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from semhash import SemHash
 
 import firth
 from figures import Cell, record
+from firth.encoders.kinds import open_encoder
 from firth.evaluation.bootstrap import Sample, bootstrap_seed, estimate, mean_of_rows
 from firth.run.console import set_quiet
 from firth.run.settings import TEXT_ALONE
@@ -77,16 +82,12 @@ def made(base: Sequence[str], names: Sequence[str], seed: int) -> tuple[list[str
 
 def joined(left: list[str], right: list[str], truth: Pairs) -> tuple[list[str], Ints]:
     """Return both lists as one, and the group of each text."""
-    return [*left, *right], components(
-        len(left) + len(right), [(i, len(left) + j) for i, j in truth]
-    )
+    pairs = [(i, len(left) + j) for i, j in truth]
+    return [*left, *right], components(len(left) + len(right), pairs)
 
 
 def components(size: int, pairs: Sequence[Sequence[int]]) -> Ints:
     """Return the group of each of `size` texts that pairs connect."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     ends = np.array(pairs, np.int64).reshape(-1, 2).T
     graph = coo_matrix((np.ones(ends.shape[1]), (ends[0], ends[1])), (size, size))
     groups: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
@@ -96,29 +97,34 @@ def components(size: int, pairs: Sequence[Sequence[int]]) -> Ints:
 def scores(groups: Ints, owners: Ints, said: float) -> list[float]:
     """Return precision, recall and F1 of pairs, the false share of texts, said and true, and the
     share that is matched."""
-    same, true = (side[:, None] == side for side in (groups, owners))
-    same &= (groups >= 0)[:, None]
-    for matrix in (same, true):
-        np.fill_diagonal(matrix, False)
-    right, found, wanted = int((same & true).sum()), int(same.sum()), int(true.sum())
-    precision, recall = right / found if found else 1.0, right / wanted if wanted else 1.0
-    sizes = same.sum(axis=1)
-    rows = sizes > 0
-    wrong = 1 - ((same & true).sum(axis=1)[rows] / sizes[rows]).mean() if rows.any() else 0.0
+    labels = np.where(groups < 0, -1 - np.arange(len(groups)), groups)
+
+    def others(*sides: Ints) -> Ints:
+        rows = np.stack(sides, axis=1)
+        _, of, sizes = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+        return sizes[of.ravel()] - 1
+
+    right, found, wanted = others(labels, owners), others(labels), others(owners)
+    precision, recall = (right.sum() / max(side.sum(), 1) for side in (found, wanted))
+    rows = found > 0
+    wrong = 1 - (right[rows] / found[rows]).mean() if rows.any() else 0.0
     both = 2 * precision * recall / max(precision + recall, 1e-9)
-    return [precision, recall, both, said, wrong, rows.mean()]
+    return [precision if rows.any() else 1.0, recall, both, said, wrong, rows.mean()]
 
 
-def measured(texts: list[str], owners: Ints) -> dict[str, list[float]]:
-    """Return the scores of `firth.match`, and of all pairs from a fixed cosine on."""
+def measured(texts: list[str], owners: Ints, encoder: Any) -> dict[str, list[float]]:
+    """Return the scores of `firth.match`, of all pairs from a fixed cosine on, and of semhash."""
     matches = firth.match(texts, encoder=TEXT_ALONE)
     groups = np.array([-1 if item.group is None else item.group for item in matches])
     near = np.argwhere(np.triu(cosines(texts, texts) >= COSINE, 1)).tolist()
-    rival = components(len(texts), near)
-    said = (matches.false_share or 0.0) if matches.found else 0.0
+    at = {text: number for number, text in enumerate(texts)}
+    equal = [(number, at[text]) for number, text in enumerate(texts)]
+    removed = SemHash.from_records(texts, model=encoder).self_deduplicate().filtered
+    of = [(at[str(each.record)], at[str(each.duplicate_of)]) for each in removed]
     return {
-        "firth": scores(groups, owners, said),
-        "cosine of 0.8": scores(rival, owners, float("nan")),
+        "firth": scores(groups, owners, matches.false_share or 0.0),
+        "cosine of 0.8": scores(components(len(texts), near), owners, np.nan),
+        "semhash": scores(components(len(texts), [*equal, *of]), owners, np.nan),
     }
 
 
@@ -141,8 +147,9 @@ def main() -> None:
         ],
     }
     rows: dict[str, list[Cell]] = {}
+    encoder = open_encoder("all-MiniLM-L6-v2")
     for kind, sets in kinds.items():
-        results = [measured(texts, owners) for texts, owners in sets if len(texts) <= 4 * LONGEST]
+        results = [measured(*each, encoder) for each in sets if len(each[0]) <= 4 * LONGEST]
         for method in results[0]:
             values = np.array([result[method] for result in results])
             cells: list[Cell] = [None, None, None]

@@ -174,6 +174,23 @@ def test_two_files_are_matched_side_by_side(tmp_path: Path) -> None:
             ]
 
 
+def test_judged_matches_prove_how_many_are_false(tmp_path: Path) -> None:
+    """The command writes the draw; with the answers in it, it says the bound."""
+    names = [f"{a} {b} works" for a in ("north", "steel", "river", "amber") for b in
+             ("bridge", "harbor", "garden", "castle", "market")]  # fmt: skip
+    left, right, drawn = (tmp_path / name for name in ("left.txt", "right.txt", "judged.csv"))
+    left.write_text("\n".join(names))
+    right.write_text("\n".join(f"{name} ltd" for name in names))
+    command = "match", left, right, "--encoder", "none", "--review", drawn
+    assert "1 or 0" in output(*command)
+    lines = drawn.read_text().splitlines()
+    assert len(lines) == 21
+    assert "20 rows without an answer" in firth(*command).stderr
+    drawn.write_text("\n".join([lines[0], *(f"1{line}" for line in lines[1:])]))
+    assert "20 of 20 judged matches are right: at most 13.9% of 20" in output(*command)
+    assert json.loads(output(*command, "--json"))["right"] == 20
+
+
 def test_a_file_of_unrelated_texts_proves_a_rate(tmp_path: Path) -> None:
     """Of matches and of cosines; fewer than 20 texts prove nothing, and a run has no such file."""
     colors, things = ("red", "blue", "green", "grey", "pink"), ("mill", "quay", "barn", "shed")

@@ -212,6 +212,14 @@ def test_documents_that_retell_with_other_facts_are_related(make: Make) -> None:
     assert same.members[0].document == "retold"
 
 
+def test_of_records_another_command_is_named(make: Make) -> None:
+    """Of documents with a sentence each, and of no longer ones."""
+    records: Records = [{"id": text, "text": f"{LONG} {text}."} for text in ("once", "twice")]
+    for run, is_named in ((make(records, name="records"), True), (make(TEXTS), False)):
+        notes = " ".join(duplicates(run, unit="document").notes)
+        assert ("firth match" in notes) == is_named
+
+
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:
     """Members go, representatives stay, and each loss has its reason."""
     run, out = make(TEXTS), tmp_path / "clean.jsonl"

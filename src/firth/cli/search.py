@@ -131,9 +131,12 @@ def match(
     precision: Annotated[
         float | None, typer.Option(help="Share of the matches that shall be right. [default: 0.9]")
     ] = None,
-    false_match_rate: Annotated[
-        float | None,
-        typer.Option(help="In its place: share of texts without a counterpart that get a match."),
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write matches to judge; from the answers, say how many are false at most.",
+        ),
     ] = None,
     many_to_one: Annotated[
         bool | None,
@@ -159,10 +162,8 @@ def match(
     the name .csv, JSON Lines otherwise.
     """
     from firth.plain import match as match_lists
-    from firth.run.outputs import claim_output, write_rows
+    from firth.run.outputs import write_rows
 
-    if out is not None:
-        claim_output(out, force)
     columns_of_right = column.partition("=")[2] or column
     sides = [_documents(left, column.partition("=")[0])]
     if right is not None:
@@ -172,7 +173,6 @@ def match(
     result = match_lists(
         *texts,
         precision=precision,
-        false_match_rate=false_match_rate,
         many_to_one=many_to_one,
         veto=veto,
         encoder=encoder,
@@ -181,6 +181,11 @@ def match(
         unrelated=_unrelated(unrelated, column),
         executor=executor_of(workers, None),
     )
+    if review is not None:
+        judged = result.review(review)
+        todo = f"{review}: write 1 or 0 in the column match of each row, and repeat the command"
+        show(judged, as_json, wrapped(judged.summary() if judged else todo))
+        return
     if out is None:
         show_result(result, as_json)
         return
@@ -190,14 +195,8 @@ def match(
         fields = {} if number is None else sides[side][number].fields
         return {f"{name}: {key}": "; ".join(fields.get(key, ())) for key in columns[side]}
 
-    write_rows(
-        out,
-        [
-            row(0, "left", item.left) | row(-1, "right", item.right) | item.as_dict()
-            for item in result
-        ],
-        force,
-    )
+    rows = [row(0, "left", m.left) | row(-1, "right", m.right) | m.as_dict() for m in result]
+    write_rows(out, rows, force)
     say(wrapped(f"{out}: {result.summary()}"))
 
 

@@ -47,7 +47,8 @@ SAME_STORY = 0.5
 """Least score of the alignment of similar documents: half of their words are matched, or more."""
 BOILERPLATE, BOILERPLATE_SHARE = 5, 0.01
 """Copies in so many documents, and in this share of all, are boilerplate."""
-_BLOCK = 8_192
+_BLOCK, _OF_RECORDS = 8_192, 1.5
+"""Sentences that are read at once, and the mean number of those of documents that are records."""
 _SHOWN = 5
 _NO_DATE = "~"
 """Sorts after all dates."""
@@ -252,6 +253,8 @@ class _Finder:
         self._documents = self._by_age(index.selected(where))
         first = "the earliest by date" if any(self._dates) else "the one that was read first"
         self._notes = [f"The representative of a group is {first}."]
+        if len(self._corpus) < _OF_RECORDS * self._corpus.n_documents:
+            self._notes.append("Documents are short: firth match FILE finds more groups of records.")
 
     def _by_age(self, documents: Ints) -> Ints:
         """Sort documents, or copies of some (`Corpus.owners`), by their dates and keys."""

@@ -287,7 +287,7 @@ def match_texts(
         copies, others = copies[mutual.is_match], others[mutual.nearest[mutual.is_match, 0]]
         several = bool(copies.sum() > _MANY * copies[copies == others].sum() + _FEW_MORE)
     found = {
-        name: grouped(pairs, precision, rate)
+        name: grouped(pairs, np.bincount(distinct[0].of), precision, rate)
         if right is None
         else leads(pairs, several).found(precision, rate)
         for name, pairs in compared.items()
@@ -430,7 +430,7 @@ def _items(
             numbers = [alike[0] if rank else alike[1], numbers[0]]
         elif first >= 0:
             # Equal texts are paired in their order.
-            is_match &= several or len(alike) == len(copies[-1][first])
+            is_match &= several or group >= 0 or len(alike) == len(copies[-1][first])
             numbers[0] = copies[-1][first][min(rank, len(copies[-1][first]) - 1)]
         nearest, runner_up = ("" if j is None else right.texts[j] for j in numbers)
         why = reader.compare(left.texts[at], nearest) if is_match else None

@@ -14,13 +14,14 @@ too careful where most have one, whose second best are often siblings of it. So 
 with a small part of the gap, and the strangers' only decides whether anything matches at all.
 
 In one list a text may have many copies. There the nearest groups of texts join, by the mean angle
-between them (average linkage), and the lead of a group is how far it is from the nearest other,
-relative to its own mean angle, times the cube root of half of its size: a wide group is rarely
-ahead by chance. In a space of d dimensions the share (1 + lead)^-d of strangers has such a lead
-(Levina and Bickel 2004). A text that has copies errs only where chance is ahead of these, too.
+between them (average linkage). The lead of a group is how far it is from others, relative to its
+own mean angle, times the root of half of its size: many texts are rarely near by chance. How far it
+is from others is the geometric mean of two angles: to the nearest other group, and what is usual in
+the list. In a space of d dimensions the share (1 + lead)^-d of strangers has such a lead (Levina
+and Bickel 2004).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -40,17 +41,17 @@ _SURE = 1e-3
 _PART = 0.15
 """Part of the gap by which the best of a text without a counterpart is nearer, seen from the other
 side. Half of the lists of names chose it, with `_HARDLY` and `LEVELS`."""
-_DIMENSIONS = 5.0
-"""Of the space of texts, at most. Half of the lists of names, and lists of copies, chose it."""
-_ALL = 0.3
-"""Lead from which most texts with a copy are in a group."""
+_DIMENSIONS = 3.8
+"""Of the space of texts. Lists of copies chose it, with `_USUAL` and `_ANY_IN_ONE`."""
+_USUAL = 0.9
+"""Quantile of the angles at which texts join others, up to which copies do."""
 _CUTS = tuple(0.25 * 1.1**step for step in range(32))
 """Leads of groups that are tried, the lowest first."""
-_LARGEST = 0.2
-"""Share of a list that one group has at most."""
 _ANY, _DEVIATIONS = 0.2, 5
 """Share of the matches that strangers may explain, and standard deviations by which mutual matches
 are more than theirs. Where no lead has less and these are not as many, nothing matches."""
+_ANY_IN_ONE = 0.25
+"""The same share in one list, where nothing matches if no lead has less."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,17 @@ class Compared:
     cosines: Singles
     sizes: tuple[int, int]
 
-    def nearest(self, side: int, depth: int) -> tuple[Ints, Floats]:
+    def nearest(
+        self, side: int, depth: int, first: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[Ints, Floats]:
         """Return the nearest texts of each on a side (0: left), (n, depth), and their angles.
 
         Where there are fewer, the number is -1 and the angle that of texts with nothing in common.
+        Pairs that are `first`, (pairs,), come before nearer ones.
         """
         mine, others = self.pairs[side], self.pairs[1 - side]
-        order = np.lexsort((others, -self.cosines, mine))
+        later = np.zeros(len(mine), bool) if first is None else ~first
+        order = np.lexsort((others, -self.cosines, later, mine))
         rank = places(mine[order])
         order, rank = order[rank < depth], rank[rank < depth]
         numbers = np.full((self.sizes[side], depth), -1, np.int64)
@@ -219,43 +224,37 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     )
 
 
-def grouped(compared: Compared, precision: float | None, rate: float | None) -> Found:
-    """Return the groups of one list whose texts are the same; arguments are those of `Leads.cut`.
+def grouped(
+    compared: Compared, copies: Ints, precision: float | None, rate: float | None
+) -> Found:
+    """Return the groups of one list whose texts are the same, with the lead of its group for each.
 
-    The lead of a text is that of its group.
+    `copies` says how many times the list has each text, (n,). The last arguments are those of
+    `Leads.cut`: equal texts match, too.
     """
-    alone, n = leads(compared), compared.sizes[0]
-    found = replace(alone.found(1.0, None), is_match=np.zeros(n, bool))
+    n, (left, right) = compared.sizes[0], compared.pairs
     parents, group_leads = _joined(compared)
-    dimensions = _dimensions(compared)
-    with_copy = (_labels(parents, group_leads, n, _ALL) >= 0).sum()
-    without = min(n, (n - with_copy) / (1 - (1 + _ALL) ** -dimensions))
     grown = [_labels(parents, group_leads, n, cut) for cut in _CUTS]
-    chances = (1 + np.array(_CUTS)) ** -dimensions
-    matches = np.array([(groups >= 0).sum() for groups in grown])
-    false = without * chances + matches * chances**2
+    chances = (1 + np.array(_CUTS)) ** -_DIMENSIONS
+    joined = np.array([(groups >= 0).sum() for groups in grown])
+    false = min(n, ((n - joined) / (1 - chances)).min()) * chances
+    matches = np.array([copies[(groups >= 0) | (copies > 1)].sum() for groups in grown])
     is_good = chances <= rate if rate is not None else false <= (1 - (precision or 0)) * matches
-    good = np.flatnonzero(is_good & (matches > 0))
-    is_sure = len(alone.null) >= FEWEST and (chances * n <= _ANY * matches).any()
-    if not is_sure or not len(good):
-        return found
-    groups = grown[good[0]]
+    is_known, is_sure = n * LEVELS >= FEWEST, (chances * n <= _ANY_IN_ONE * joined).any()
+    good = np.flatnonzero(is_good & (joined > 0) & is_known & is_sure)
+    groups = grown[good[0]] if len(good) else np.full(n, -1)
+    is_inside = (groups[left] == groups[right]) & (groups[left] >= 0)
+    numbers, angles = compared.nearest(0, 2, is_inside)
     values = np.where(groups >= 0, group_leads[groups], 0.0)
-    return replace(
-        found,
+    return Found(
+        nearest=numbers,
+        cosines=np.cos(angles),
         leads=values,
-        chances=(1 + values) ** -dimensions,
+        chances=(1 + values) ** -_DIMENSIONS if is_known else None,
         is_match=groups >= 0,
         groups=groups,
-        expected_false=float(false[good[0]]),
+        expected_false=float(false[good[0]]) if len(good) else 0.0,
     )
-
-
-def _dimensions(compared: Compared) -> float:
-    """Return the dimensions of the space, by the ratios of the angles of the next texts."""
-    angles = np.maximum(compared.nearest(0, _DEPTH)[1], _SURE)
-    steps = np.log(angles[:, 1:] / angles[:, :-1]) * np.arange(1, _DEPTH)
-    return float(min(_DIMENSIONS, np.log(2) / max(float(np.median(steps)), _SURE)))
 
 
 def _labels(parents: Ints, group_leads: Floats, texts: int, cut: float) -> Ints:
@@ -306,6 +305,6 @@ def _joined(compared: Compared) -> tuple[Ints, Floats]:
         left, right, sums = rest.row, rest.col, rest.data
     parents, heights, counts = parents[:made], heights[:made], counts[:made]
     above = np.where(parents >= 0, heights[parents], np.pi / 2)
-    lead = (above - heights) / np.maximum(heights, _NEAREST) * np.cbrt(counts / 2)
-    is_group = (counts > 1) & (counts <= max(2, _LARGEST * n))
-    return parents, np.where(is_group, lead, 0.0)
+    far = np.sqrt(above * np.quantile(above[:n], _USUAL))
+    lead = (far / np.maximum(heights, _NEAREST) - 1) * np.sqrt(counts / 2)
+    return parents, np.where(counts > 1, lead, 0.0)
