@@ -172,23 +172,11 @@ def test_two_files_are_matched_side_by_side(tmp_path: Path) -> None:
             assert [row["right: title"] for row in csv.DictReader(file)] == [
                 row["right: name"] for row in rows
             ]
-
-
-def test_judged_matches_prove_how_many_are_false(tmp_path: Path) -> None:
-    """The command writes the draw; with the answers in it, it says the bound."""
-    names = [f"{a} {b} works" for a in ("north", "steel", "river", "amber") for b in
-             ("bridge", "harbor", "garden", "castle", "market")]  # fmt: skip
-    left, right, drawn = (tmp_path / name for name in ("left.txt", "right.txt", "judged.csv"))
-    left.write_text("\n".join(names))
-    right.write_text("\n".join(f"{name} ltd" for name in names))
-    command = "match", left, right, "--encoder", "none", "--review", drawn
+    drawn = tmp_path / "judged.csv"
+    command = "match", left, right, "--text", "name", "--encoder", "none", "--review", drawn
     assert "1 or 0" in output(*command)
-    lines = drawn.read_text().splitlines()
-    assert len(lines) == 21
-    assert "20 rows without an answer" in firth(*command).stderr
-    drawn.write_text("\n".join([lines[0], *(f"1{line}" for line in lines[1:])]))
-    assert "20 of 20 judged matches are right: at most 13.9% of 20" in output(*command)
-    assert json.loads(output(*command, "--json"))["right"] == 20
+    drawn.write_text(drawn.read_text().replace("\n,", "\n1,"))
+    assert "15 of 15 judged matches are right: at most" in output(*command)
 
 
 def test_a_file_of_unrelated_texts_proves_a_rate(tmp_path: Path) -> None:

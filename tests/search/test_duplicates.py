@@ -92,6 +92,7 @@ def test_kinds_and_evidence(make: Make) -> None:
     assert two.kind is Kind.SIMILAR
     assert result.compared == 7
     assert "earliest by date" in result.notes[0]
+    assert "firth match" not in str(result)
     stored = json.loads(json.dumps(result.as_dict(top=1)))
     assert len(stored["groups"]) == 1
     assert stored["groups"][0]["kind"] == "near"
@@ -128,6 +129,7 @@ def test_what_differs_in_what_matters_is_related(make: Make) -> None:
     assert (pair.representative.document, pair.members[0].document) == ("r0", "r1")
     assert pair.members[0].differ == ("number: 40 / 55",)
     assert pair.members[0].evidence == "76% of the word pairs in common; differ in number: 40 / 55"
+    assert "firth match" in str(result), "documents of a sentence are records"
 
 
 def test_boilerplate_is_named_however_short(make: Make) -> None:
@@ -210,14 +212,6 @@ def test_documents_that_retell_with_other_facts_are_related(make: Make) -> None:
     records[1]["text"] = records[1]["text"].replace("2019", "2017")
     (same,) = duplicates(make(records, name="same"), unit="document", threshold=0.5)
     assert same.members[0].document == "retold"
-
-
-def test_of_records_another_command_is_named(make: Make) -> None:
-    """Of documents with a sentence each, and of no longer ones."""
-    records: Records = [{"id": text, "text": f"{LONG} {text}."} for text in ("once", "twice")]
-    for run, is_named in ((make(records, name="records"), True), (make(TEXTS), False)):
-        notes = " ".join(duplicates(run, unit="document").notes)
-        assert ("firth match" in notes) == is_named
 
 
 def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> None:
