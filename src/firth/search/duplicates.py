@@ -254,7 +254,9 @@ class _Finder:
         first = "the earliest by date" if any(self._dates) else "the one that was read first"
         self._notes = [f"The representative of a group is {first}."]
         if len(self._corpus) < _OF_RECORDS * self._corpus.n_documents:
-            self._notes.append("Documents are short: firth match FILE finds more groups of records.")
+            self._notes.append(
+                "Documents are short: firth match FILE finds more groups of records."
+            )
 
     def _by_age(self, documents: Ints) -> Ints:
         """Sort documents, or copies of some (`Corpus.owners`), by their dates and keys."""

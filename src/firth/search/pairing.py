@@ -224,9 +224,7 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     )
 
 
-def grouped(
-    compared: Compared, copies: Ints, precision: float | None, rate: float | None
-) -> Found:
+def grouped(compared: Compared, copies: Ints, precision: float | None, rate: float | None) -> Found:
     """Return the groups of one list whose texts are the same, with the lead of its group for each.
 
     `copies` says how many times the list has each text, (n,). The last arguments are those of
