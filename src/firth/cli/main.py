@@ -11,7 +11,7 @@ import typer
 
 from firth.cli import build, evaluate, query, search
 from firth.run.console import complain, say
-from firth.run.errors import FirthError, InputError, first_line
+from firth.run.errors import FirthError, first_line
 from firth.run.files import FULL_DISK
 
 _INTERRUPTED = 130
@@ -68,7 +68,6 @@ def main() -> None:
     if named.replace("-", "_") not in {c.__name__ for group in _COMMANDS.values() for c in group}:
         add_wings()
     try:
-        _check_utf8(sys.argv[1:])
         status = app(standalone_mode=False)
     except FirthError as error:
         complain(f"firth: {error}")
@@ -100,17 +99,6 @@ def main() -> None:
         complain("firth: interrupted; the same command continues where it stopped")
     if isinstance(status, int) and status:
         sys.exit(status)
-
-
-def _check_utf8(words: list[str]) -> None:
-    """Refuse an argument that is not UTF-8, unless it is the name of a file that is there."""
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            if not os.path.isfile(word):
-                message = f"{word!r:.200} is not valid UTF-8; expected text, or the name of a file"
-                raise InputError(message) from None
 
 
 def _refused(name: object, reason: str) -> NoReturn:

@@ -7,10 +7,10 @@ and no text, so that they can be published.
 
 import importlib.metadata
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from firth.run.console import progress, table
 from firth.run.errors import InputError
 from firth.run.results import Result, plain
 from firth.run.run import CONFIG, Run
-from firth.text.near import WordTable
 from firth.text.sentences import split_sentences
 from firth.text.types import Floats, PairScorer, scored_as_set
 from firth.text.words import language_of_texts, normal_form
@@ -35,8 +34,6 @@ SCHEMA = 3
 """Version of the JSON of results; it changes when a key changes its meaning or goes."""
 MIN_WORDS = 6
 """Shorter texts occur in any large corpus by chance."""
-_BLOCK = 50_000
-"""Sentences that are compared at a time."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +216,7 @@ def evaluate(
         tasks: Sets, as `firth.evaluation.sets.load_set` names them, or files; or `all`.
         data_dir: Folder with the evaluation sets.
         exclude_overlap: Sets, such as `sts-b:dev`: rows that they have are left out. Runs: rows
-            with a text, or a near copy, in their corpus are left out.
+            with a text of their corpus are left out.
         alone: Whether a run scores each pair alone, as `Model.similarity` does. By default it also
             counts how frequent words are in the set, as `firth similarity --pairs-file` does.
         seed: Seed of the resamples.
@@ -265,34 +262,16 @@ def evaluate(
 # --- Overlap with a corpus ---------------------------------------------------------------------
 
 
-def find_copies(texts: Iterable[str], sentences: Iterable[str]) -> set[str]:
-    """Return the normal forms of texts that have a copy or a near copy among sentences.
-
-    Texts with fewer than `MIN_WORDS` words are not looked for.
-    """
-    forms, unread = [*dict.fromkeys(map(normal_form, texts))], iter(sentences)
-    copies = set[str]()
-    while block := [*islice(unread, _BLOCK)]:
-        table = WordTable([forms, block], MIN_WORDS)
-        copied = {forms[first] for first in table.repeats() if first < len(forms)}
-        pairs = table.near(before=len(forms))
-        for i, j in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True):
-            if j >= len(forms) or forms[j] in copied:
-                copies.add(forms[i])
-            if j < len(forms) and forms[i] in copied:
-                copies.add(forms[j])
-        copies |= copied
-    return copies
-
-
 def without_copies(sets: Sequence[EvaluationSet], run: Run) -> list[EvaluationSet]:
     """Return sets without the rows of which a text, or a sentence of a text, is in a run's corpus.
 
     The documents that models learn from are read. An `InputError` names a set without any row left.
     """
     forms = [_forms(data) for data in sets]
-    all_forms = (form for by_text in forms for forms_of in by_text.values() for form in forms_of)
-    copies = find_copies(all_forms, chain.from_iterable(Corpus.open(run).batches()))
+    texts = {form for by_text in forms for of_text in by_text.values() for form in of_text}
+    long_texts = {form for form in texts if len(form.split()) >= MIN_WORDS}
+    sentences = chain.from_iterable(Corpus.open(run).batches())
+    copies = long_texts.intersection(map(normal_form, sentences))
     cleared = []
     for data, by_text in zip(sets, forms, strict=True):
         copied = {text for text, own in by_text.items() if not own.isdisjoint(copies)}

@@ -57,11 +57,8 @@ def cross_validate(
         out: Folder of the report; the models are not kept.
         folds: Random parts of equal size. By default 10.
         leave_out: Leave out one value of this column of a file at a time instead.
-        data_dir: Folder with the evaluation sets.
-        objective: As in `firth.train.finetune.finetune`, as are the arguments below.
-        epochs: Passes over the rows.
-        seed: Decides folds, dev rows and training.
-        force: Replace another result in `out`.
+
+    The other arguments are those of `firth.train.finetune.finetune`.
 
     Raises:
         InputError: Data or encoder cannot be used, or the folds cannot be made.
