@@ -133,15 +133,15 @@ def test_vectors_that_know_nothing_cost_nothing(
         assert first == by_words
 
 
-def test_the_share_is_that_of_most_answers_among_ten() -> None:
-    """Of few questions, and where all are equal, it is 1."""
-    bad, good = (30, 12, 3, 0), (0, 1, 4, 9)
-    assert best_share([bad] * 40) == 0
-    assert best_share([bad] * 19) == 1
-    assert best_share([good] * 40) == 1
-    assert best_share([(9, 0, 3, 12)] * 40) == 0.5
-    assert best_share([bad] * 9 + [(10, 10, 10, 10)] * 91) == 1, "hardly an answer is found"
-    assert best_share([(2, 2, 2, 2)] * 40) == best_share([(10, 10, 20, 30)] * 40) == 1
+def test_the_share_is_a_half_where_more_answers_are_found_so() -> None:
+    """It is 0 where cosines alone find less than half of what words find. Of few questions, and
+    where all are equal, it is 1. Places of an answer: full weight, half, none, cosines alone."""
+    assert best_share([(3, 1, 9, 3)] * 40) == 0.5
+    assert best_share([(3, 1, 0, 2)] * 40) == 0.5, "words alone are not asked for"
+    assert best_share([(3, 1, 9, 3)] * 19) == 1
+    assert best_share([(0, 1, 4, 9)] * 40) == best_share([(2, 2, 2, 2)] * 40) == 1
+    assert best_share([(3, 1, 0, 30)] * 40) == best_share([(0, 0, 0, 9)] * 40) == 0
+    assert best_share([(3, 1, 0, 30)] * 9 + [(10, 10, 10, 10)] * 91) == 1, "hardly any is found"
     assert best_share([(0, 9, 9, 9), (5, 9, 9, 3), (5, 9, 9, 3)] * 20) == 1, "near the first most"
 
 
@@ -186,7 +186,7 @@ def test_evidence_is_that_of_words_and_of_vectors(search: Search, unit: Unit) ->
     best = search.search(query, top=1, unit=unit)[0]
     at = best.number if unit == "sentence" else int(index.corpus.document_of(best.number))
     assert best.dense_score > 0.1
-    expected = cover[at] + search.evidence_weight * dense[at]
+    expected = cover[at] + module.EVIDENCE_WEIGHT * dense[at]
     assert search.first_evidence(query)[unit] == pytest.approx(float(expected), rel=1e-5)
 
 

@@ -26,17 +26,14 @@ from firth.run.stage import Stage
 from firth.search.index import INDEX, index_encoder
 from firth.text.types import Floats, Ints, Singles
 
-CALIBRATION = Stage("calibration", 11)
+CALIBRATION = Stage("calibration", 12)
 SCORES, NULL = "scores.safetensors", "calibration.json"
-ANSWERS, RELATED = "probably answers", "may be related"
+ANSWERS, RELATED, UNLIKELY = "probably answers", "may be related", "unlikely to answer"
 NOTHING = "probably nothing here answers this"
-UNLIKELY = "unlikely to answer"
-ANSWERS_AT = 0.05
+ANSWERS_AT = 0.1
 """Highest chance of a hit that probably answers."""
-REFUSED, REFUSED_WRONGLY = 0.4, 0.2
-"""Most of the questions without an answer, and of those with one, whose first hit is unlikely to
-answer. A run's own questions are harder than those of people: of the latter, 0 to 4 % with a right
-first hit were refused in five collections that chose this, and more of paragraphs as questions."""
+REFUSED, REFUSED_WRONGLY = 0.3, 0.2
+"""Most of the run's questions without an answer, and of those with one, that are refused."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
@@ -49,7 +46,7 @@ FEWEST = 20
 """Values, and groups of documents, below which nothing is said of matches."""
 FEWEST_ASKED = 40
 """Questions below which no hit has a verdict."""
-SHARES = (1.0, 0.5, 0.25, 0.0)
+SHARES = (1.0, 0.5, 0.0)
 """Shares of their weight that cosines may have in search."""
 _ANSWERING, _PART, _WIDE = 50, 20, 5.0
 """Documents that may answer a question as well as its own: so many, and one in 20, at most. The gap
@@ -63,7 +60,7 @@ GUESSED = 1
 """Texts beyond a threshold, by chance, below which it is a guess."""
 _AHEAD = 2.5
 """Times the mean gap by which a counterpart is ahead of the next, and chance in 8 of 100 texts."""
-_LEAST_GAP = 1e-6
+_LEAST_GAP, _LEAST_EVIDENCE = 1e-6, 1e-3
 _HIGHEST, _ROUNDS = 4, 5
 _PLACES, _TOLD = 10, 0.2
 """Documents among which an answer is found, and the least gain of questions that say something."""
@@ -267,7 +264,7 @@ class Asked:
     Attributes:
         evidence: Unit → evidence of the first hit.
         answer: Evidence of the text that answers; None without one.
-        ahead: How many documents are ahead of that text at each of `SHARES`; empty without one.
+        ahead: Documents ahead of that text at each of `SHARES`, and by cosines alone; () without.
     """
 
     evidence: Mapping[str, float]
@@ -293,20 +290,20 @@ def answering(scores: Floats) -> Ints:
 
 
 def best_share(ahead: Sequence[Sequence[int]]) -> float:
-    """Return the share of their weight by which cosines find most answers among ten documents.
+    """Return the share of their weight that cosines get: a half where more answers are found so.
 
-    It is 1 where few questions can be asked, or find their answers: titles may be names and years.
+    It is 0 where cosines alone find less than half of what words find, and 1 where few questions
+    can be asked, or find their answers among ten documents: titles may be names and years.
 
     Args:
-        ahead: How many documents are ahead of the answer of each of n questions at each of
-            `SHARES`, (n, 4).
+        ahead: `Asked.ahead` of n questions, (n, 4).
     """
-    if len(ahead) < FEWEST:
+    places = np.array(ahead, np.float64).reshape(-1, len(SHARES) + 1)
+    gains = np.where(places < _PLACES, 1 / np.log2(places + 2), 0.0).sum(axis=0)
+    full, half, words, cosines = gains / max(len(ahead), 1)
+    if len(ahead) < FEWEST or max(full, half, words) < _TOLD:
         return 1.0
-    places = np.array(ahead, np.float64)
-    gains = np.where(places < _PLACES, 1 / np.log2(places + 2), 0.0)
-    means = gains.mean(axis=0)
-    return SHARES[int(means.argmax())] if means.max() >= _TOLD else 1.0
+    return 0.0 if cosines < words / 2 else 0.5 if half > full else 1.0
 
 
 @dataclass(frozen=True)
@@ -323,8 +320,15 @@ class Answers:
 
     def chance(self, evidence: float) -> float:
         """Return how often a question without an answer here has a first hit as good, in (0, 1]."""
-        as_high = len(self.without) - np.searchsorted(self.without, evidence - 1e-9)
-        return float((1 + as_high) / (1 + len(self.without)))
+        as_high = len(self._null) - np.searchsorted(self._null, evidence - 1e-9)
+        return float((1 + as_high) / (1 + len(self._null)))
+
+    @cached_property
+    def _null(self) -> Floats:
+        """The lower half of `without` and its mirror image: in the upper half, some have answers."""
+        logs = np.log(np.maximum(self.without, _LEAST_EVIDENCE))
+        below = logs[: (len(logs) + 1) // 2]
+        return np.sort(np.exp(np.append(below, 2 * np.median(logs) - below)))
 
     @cached_property
     def least(self) -> float:
@@ -568,10 +572,8 @@ class Calibration(Result):
         """Yield tables of thresholds for rates of false matches, and of verdicts on hits."""
         yield self.summary()
         yield from self.notes
-        heads, shown = ["false matches", "cosine", "near misses", "not vetoed"], 2
-        if len(self.near):
-            shown = 4
-        rows = []
+        heads = ["false matches", "cosine", "near misses", "not vetoed"]
+        shown, rows = 4 if len(self.near) else 2, []
         for rate, cut in self.thresholds().items():
             near = [percent(self.near.share(cut, veto)) for veto in (False, True)]
             cosine = f"{cut:.3f}" if cut < 1 else "none"
@@ -581,11 +583,9 @@ class Calibration(Result):
         if len(self.near):
             yield f"Near misses: {len(self.near):,} texts with the number, name and word of others."
         if answers := self.answers.get("sentence"):
-            yield from (
-                "",
-                f"Of {len(answers.there):,} questions of the run's own with an answer, and of "
-                f"{len(answers.without):,} from which all that answers is hidden, a hit says:",
-                "",
+            yield (
+                f"\nOf {len(answers.there):,} questions of the run's own with an answer, and of "
+                f"{len(answers.without):,} from which all that answers is hidden, a hit says:\n"
             )
             shares = [
                 [word, "-" if there is None else percent(there), percent(without)]

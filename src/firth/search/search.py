@@ -52,8 +52,8 @@ UNITS: tuple[Unit, ...] = ("sentence", "document")
 DENSE_WEIGHT, PRETRAINED_WEIGHT = 0.25, 1.5
 """Weight of each cosine of the encoder that the run has built, and of a pretrained one; BM25 has
 weight 1."""
-EVIDENCE_WEIGHTS = 0.75, 2.0
-"""Weight of the cosine in the evidence, of both kinds of encoders; BM25 has weight 1."""
+EVIDENCE_WEIGHT = 1.5
+"""Weight of the cosine in the evidence; BM25 has weight 1."""
 TITLE_WEIGHT = 3.0
 """A title that is the query adds so many times the highest BM25, and one that is half of it none;
 between them it is a line. Chosen on 150 titles of a forum."""
@@ -269,7 +269,6 @@ class Search:
         index: Vectors and BM25.
         calibration: The meaning of scores; None where the run has none for this index.
         dense_weight: Weight of each cosine in hybrid search; BM25 has weight 1.
-        evidence_weight: Weight of the cosine in the evidence; BM25 has weight 1.
     """
 
     def __init__(self, index: Index, calibration: Calibration | None) -> None:
@@ -287,7 +286,6 @@ class Search:
         self._is_pretrained = index_encoder(index.run) is not None
         self._weight = PRETRAINED_WEIGHT if self._is_pretrained else DENSE_WEIGHT
         self.dense_weight = self._weight * (calibration.share if calibration else 1.0)
-        self.evidence_weight = EVIDENCE_WEIGHTS[self._is_pretrained]
 
     @classmethod
     def open(cls, run: str | Path | Run) -> "Search":
@@ -378,8 +376,9 @@ class Search:
         both = sum(scale.standard(cosine) for scale in scales)
         weights = [share * self._weight for share in SHARES]
         ahead = [int((words + w * cosines > word + w * both).sum()) for w in weights]
+        ahead.append(int((cosines > both).sum()))
         cover = score / max(ceiling, _LEAST)
-        return Asked(evidence, cover + self.evidence_weight * float(cosine[0]), tuple(ahead))
+        return Asked(evidence, cover + EVIDENCE_WEIGHT * float(cosine[0]), tuple(ahead))
 
     def _distinct(
         self, query: str, top: int, mode: Mode, unit: Unit, where: str | None
@@ -431,7 +430,7 @@ class Search:
             scores=_of_mode(mode, (own + hybrid[owners]) / 2, dense, lexical),
             dense=dense,
             lexical=lexical,
-            evidence=(own_cover + cover[owners]) / 2 + self.evidence_weight * dense,
+            evidence=(own_cover + cover[owners]) / 2 + EVIDENCE_WEIGHT * dense,
         )
         is_heading = corpus.headings[numbers]
         best = dict[Unit, _Candidates]()
@@ -446,7 +445,7 @@ class Search:
                 scores=_of_mode(mode, hybrid, dense, lexical_of_documents),
                 dense=dense,
                 lexical=lexical_of_documents,
-                evidence=cover + self.evidence_weight * near[1],
+                evidence=cover + EVIDENCE_WEIGHT * near[1],
             ).first(pool, mode)
         return best
 
