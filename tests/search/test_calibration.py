@@ -269,10 +269,12 @@ def test_answers_that_are_left_do_not_make_verdicts_silent(answered: float) -> N
         null, fresh = rng.lognormal(0, 0.3, (2, 400))
         null[: int(answered * len(null))] *= 3
         answers = Answers(np.sort(null), np.empty(0))
-        said.append([
-            np.mean([answers.verdict(value) == "probably answers" for value in values])
-            for values in (fresh, 3 * fresh)
-        ])
+        said.append(
+            [
+                np.mean([answers.verdict(value) == "probably answers" for value in values])
+                for values in (fresh, 3 * fresh)
+            ]
+        )
     wrong, right = np.mean(said, axis=0)
     assert 0.02 <= wrong <= 0.13
     assert right >= 0.9

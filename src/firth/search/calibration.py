@@ -325,7 +325,7 @@ class Answers:
 
     @cached_property
     def _null(self) -> Floats:
-        """The lower half of `without` and its mirror image: in the upper half, some have answers."""
+        """The lower half of `without` and its mirror image: some of the rest have answers."""
         logs = np.log(np.maximum(self.without, _LEAST_EVIDENCE))
         below = logs[: (len(logs) + 1) // 2]
         return np.sort(np.exp(np.append(below, 2 * np.median(logs) - below)))
