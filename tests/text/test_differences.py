@@ -74,6 +74,7 @@ DIFFER = [
     ("landlord to tenant", "tenant to landlord"),
     ("A letter from landlord to tenant.", "A letter from tenant to landlord."),
     ("How many \u00b0F in \u00b0C?", "How many \u00b0C in \u00b0F?"),
+    ("\u00b0F in \u00b0C", "\u00b0C in \u00b0F"),
     ("Move money from savings to current account.", "Move money from current to savings account."),
     ("I ate one egg.", "I ate three eggs."),
     ("He fought in World War I.", "He fought in World War II."),

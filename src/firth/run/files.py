@@ -194,7 +194,8 @@ def sync(path: Path) -> None:
         return  # Windows opens no folders, and writes their entries itself.
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        with named_errors(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -8,6 +8,8 @@ and `thirty days` have one, and so have `$4.1bn` and `4.1 billion dollars`, `2kg
 import re
 from collections.abc import Sequence
 from functools import cache, cached_property
+from itertools import compress
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from firth.text.lexicon import LANGUAGES, lexicon_of
@@ -174,12 +176,14 @@ class Words:
         known = _vocabulary(language)
         self.text, self.lexicon = text, known.lexicon
         self.matches = [*_pattern(text.isascii()).finditer(text)]
-        self.words = self.tokens = [known[match[0]] for match in self.matches]
-        self.places = self.spans = [match.span() for match in self.matches]
-        if places := [n for n, token in enumerate(self.words) if token.may_be_value]:
+        self.words = self.tokens = [*map(known.__getitem__, map(itemgetter(0), self.matches))]
+        self.places = self.spans = [*map(re.Match.span, self.matches)]
+        numbers = range(len(self.words))
+        if places := [*compress(numbers, map(attrgetter("may_be_value"), self.words))]:
             self._join(places)
-        self.keys = [token.key for token in self.tokens]
-        self.content = [n for n, token in enumerate(self.tokens) if token.means]
+            numbers = range(len(self.tokens))
+        self.keys = [*map(attrgetter("key"), self.tokens)]
+        self.content = [*compress(numbers, map(attrgetter("means"), self.tokens))]
 
     def _join(self, places: Sequence[int]) -> None:
         """Make tokens of the words and digits that are values, from some places on."""
