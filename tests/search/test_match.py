@@ -181,6 +181,8 @@ def test_a_match_is_mutual_and_ahead_on_both_sides() -> None:
     result = leads(compared)
     assert result.nearest.tolist() == [[0, 1], [1, 0], [2, 3]]
     assert result.leads == pytest.approx([-0.1 / 0.4, 0.1 / 0.2, 0.25 / 0.5], abs=1e-5)
+    first = compared.nearest(0, 2, compared.pairs[1] == 3)[0]
+    assert first.tolist() == [[3, 0], [3, 1], [3, 2]], "pairs that come first"
     several = leads(compared, many_to_one=True)
     assert several.leads == pytest.approx([0.5 / 0.4, 0.1 / 0.2, 0.25 / 0.5], abs=1e-5)
     # Of the first text the second is ahead by twice its gap, and so much nearer; the third thrice.
@@ -239,6 +241,10 @@ def test_a_text_of_a_list_may_have_many_copies(least: int, most: int, found: flo
     pairs = ~np.eye(len(owners), dtype=bool)
     assert (same & joined & pairs).sum() > found * (same & pairs).sum()
     assert (same & joined & pairs).sum() > 0.9 * (joined & pairs).sum()
+    assert all(item.is_match == (item.group is not None) for item in matches)
+    assert all(
+        matches[item.right].group == item.group for item in matches if item.right is not None
+    )
     assert "groups" in matches.summary()
     assert (matches.false_share or 1) < 0.12
 
