@@ -14,11 +14,13 @@ from firth.evaluation.compare import (
     accuracies_of,
     answer,
     compare_answers,
+    compare_models,
     decide,
     pairs_of,
 )
 from firth.evaluation.questions import Question, QuestionType
 from firth.run.errors import InputError
+from firth.run.run import Run
 from firth.text.types import Floats, TextPair
 
 NEXT, SPAN, TITLE = QuestionType.NEXT, QuestionType.DOCUMENT, QuestionType.TITLE
@@ -172,6 +174,14 @@ def test_no_figure_of_few_questions_and_no_interval_of_few_documents() -> None:
     assert estimate.low is None
     assert "Fewer than 10 documents give no interval" in narrow.text()
     assert "no significant difference" in narrow.text()
+
+
+def test_models_are_compared_on_the_given_questions(empty_run: Run) -> None:
+    """In the order in which they are given; the first is the reference."""
+    models = {"a": random_scores(1), "b": random_scores(2, 2.0)}
+    compared = compare_models(models, empty_run, questions())
+    assert compared.against == "a"
+    assert list(compared.accuracies) == ["a", "b"]
 
 
 # --- Decision ----------------------------------------------------------------------------------

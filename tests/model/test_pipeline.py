@@ -79,6 +79,9 @@ def test_verify_names_a_stage_of_a_later_version(toy_copy: Path) -> None:
         path.write_text(json.dumps({**manifest, "version": WORDS.version + change}))
         assert note in " ".join(stages.verify(run)["words"])
         assert bool(stages.verify(run)["words"]) == bool(note)
+    database = toy_copy / "corpus.db"
+    database.write_bytes(database.read_bytes()[:9_000])
+    assert stages.verify(run)["corpus"], "documents are read, too"
 
 
 def test_a_model_that_does_not_exist_stops_a_build_before_it_begins(tmp_path: Path) -> None:

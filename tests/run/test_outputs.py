@@ -97,22 +97,19 @@ def test_a_folder_is_reused_and_replaced_with_force(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("force", [False, True])
 def test_files_of_the_user_are_never_replaced(tmp_path: Path, force: bool) -> None:
-    """Neither a file in the folder's place, nor files in the folder, nor a folder of others."""
+    """Neither a file in the folder's place, nor a folder of others."""
     (tmp_path / "file").write_text("mine")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "result.txt").write_text("mine")
-    write(tmp_path / "results")
-    (tmp_path / "results" / "notes.txt").write_text("mine")
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / MANIFEST).write_text('{"name": "a web site"}')
-    for name in ("file", "file/results", "mine", "results", "site"):
+    for name in ("file", "file/results", "mine", "site"):
         with pytest.raises(InputError):
             write(tmp_path / name, force=force, x=2)
     assert (tmp_path / "file").read_text() == "mine"
     assert (tmp_path / "mine" / "result.txt").read_text() == "mine"
-    assert (tmp_path / "results" / "notes.txt").read_text() == "mine"
     assert names(tmp_path / "site") == [MANIFEST]
-    assert names(tmp_path) == ["file", "mine", "results", "site"]
+    assert names(tmp_path) == ["file", "mine", "site"]
 
 
 def test_stopped_work_is_continued_by_the_same_request(tmp_path: Path) -> None:

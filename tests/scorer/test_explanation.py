@@ -135,6 +135,7 @@ def test_the_text_says_what_is_shared_and_what_is_not() -> None:
     assert example().unknown == ("people",)
     end = Word(text="t", known=False, stop_word=True)  # of "don't"
     assert replace(example(), words1=(end,)).unknown == ("people",)
+    assert "+0.100     40 %" in str(example()), "a row has its share of the score"
     lines = str(example()).splitlines()
     resembled = lines.index("  Taxes were cut again. (Budget)")
     words = next(n for n, line in enumerate(lines) if line.startswith("Aligned words"))

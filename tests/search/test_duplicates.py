@@ -142,6 +142,7 @@ def test_boilerplate_is_named_however_short(make: Make) -> None:
     result = duplicates(make(records))
     lines = {group.representative.text: len(group.members) for group in result if group.boilerplate}
     assert lines == {footer: 7, "Yours truly.": 7}
+    assert result.text().count("and 2 more") == 2
     assert not any(group.boilerplate for group in result[:-2]), "it comes after what is not"
 
 
