@@ -61,7 +61,7 @@ COMMANDS = {
     "index": Command("build --run run", without_index),
     "add": Command("add new.jsonl --run run"),
     "replace": Command("add changed.jsonl --run run"),
-    "remove": Command("remove --ids-file ids.txt --run run"),
+    "remove": Command(f"remove {' '.join(f'doc-{n}' for n in range(0, 40, 2))} --run run"),
     "evaluate": Command("evaluate run baseline:dice --task pairs.tsv --out scores.json --force"),
     "duplicates": Command("duplicates --run run --out cleaned.jsonl --force"),
     "train finetune": Command("train finetune run/static --data pairs.tsv --out out --epochs 4"),
@@ -78,7 +78,6 @@ def start(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, records in (("docs", old), ("new", new), ("changed", changed)):
         lines = "".join(json.dumps(record) + "\n" for record in records)
         (folder / f"{name}.jsonl").write_text(lines)
-    (folder / "ids.txt").write_text("".join(f"doc-{n}\n" for n in range(0, 40, 2)))
     sentences = [one["text"].split(".")[0] for one in old]
     rows = [f"{a}\t{b}\t{n % 6}\n" for n, (a, b) in enumerate(pairwise(sentences))]
     (folder / "pairs.tsv").write_text("sentence1\tsentence2\tscore\n" + "".join(rows))

@@ -96,26 +96,15 @@ def add(
 
 
 def remove(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID...", help="Ids of documents.")
-    ] = None,
-    ids_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with one id per line.")
-    ] = None,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of documents.")],
     run: RunFolder = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Remove documents from a run."""
-    from firth.corpus.files import read_text
     from firth.model import load
 
-    named = [*(ids or ())]
-    if ids_file is not None:
-        named += read_text(ids_file).splitlines()
-    if not named:
-        raise InputError("expected ids of documents, or --ids-file FILE")
-    show_result(load(run_folder(run)).remove(named), as_json)
+    show_result(load(run_folder(run)).remove(ids), as_json)
 
 
 def status(run: RunFolder = None, as_json: AsJson = False) -> None:

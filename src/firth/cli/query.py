@@ -53,10 +53,6 @@ def similarity(
     text1: First = None,
     text2: Second = None,
     run: RunFolder = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Run, encoder folder or baseline instead of --run."),
-    ] = None,
     pairs_file: PairsFile = None,
     out: Out = None,
     force: Force = False,
@@ -71,7 +67,7 @@ def similarity(
     from firth.text.types import scored_as_set
 
     pairs = _pairs(text1, text2, pairs_file)
-    scores = scored_as_set(open_scorer(model or str(run_folder(run))), pairs).tolist()
+    scores = scored_as_set(open_scorer(str(run_folder(run))), pairs).tolist()
     rows = tuple(
         {"sentence1": a, "sentence2": b, "score": round(score, 6)}
         for (a, b), score in zip(pairs, scores, strict=True)

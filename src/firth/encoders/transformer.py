@@ -174,18 +174,6 @@ def device() -> "torch.device":
     return torch.device(name, int(number) % torch.cuda.device_count())
 
 
-def has_bfloat16(where: "torch.device") -> bool:
-    """Return whether a device multiplies bfloat16 in hardware."""
-    import torch
-
-    if where.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if where.type == "mps":
-        return False  # It can, and no gain was measured.
-    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
-
-
 def check_loaded(info: dict[str, Any]) -> None:
     """Raise `ValueError` where the weights of a file are not those of its network.
 

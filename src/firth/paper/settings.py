@@ -182,7 +182,7 @@ class PaperSettings(Section):
         """Return the number format of large products on a device."""
         import torch
 
-        from firth.encoders.transformer import has_bfloat16
+        from firth.train.loop import has_bfloat16
 
         half = self.precision == "bfloat16" or (self.precision == "auto" and has_bfloat16(where))
         return torch.bfloat16 if half else torch.float32

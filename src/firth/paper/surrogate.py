@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.corpus import Corpus
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.transformer import device, has_bfloat16
+from firth.encoders.transformer import device
 from firth.paper.harvest import HARVEST, ScoredPairs, rank_correlation, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
 from firth.run.console import note, quiet_libraries, table
@@ -24,7 +24,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, TextPair
-from firth.train.loop import Batches, Best, Schedule, in_parts, train, write_tensors
+from firth.train.loop import Batches, Best, Schedule, has_bfloat16, in_parts, train, write_tensors
 from firth.train.students import BiEncoder, is_static, on_device, save_trained, shown_name
 from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 

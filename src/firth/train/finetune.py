@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from firth.encoders.folder import PretrainedFiles
-from firth.encoders.transformer import device, has_bfloat16, open_sentence_transformer
+from firth.encoders.transformer import device, open_sentence_transformer
 from firth.evaluation.bootstrap import Estimate, bootstrap_seed, estimate
 from firth.evaluation.files import NLI
 from firth.evaluation.metrics import Metric, measure, metric_sample, undefined
@@ -30,7 +30,7 @@ from firth.run.outputs import write_folder
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Fill
 from firth.text.types import Floats, Ints
-from firth.train.loop import Best, Schedule, train
+from firth.train.loop import Best, Schedule, has_bfloat16, train
 from firth.train.students import (
     BiEncoder,
     TrainedFolder,

@@ -356,6 +356,16 @@ def verdict(name: str, step: int, gain: Estimate, chance: float, lacks: str) -> 
     return {"learned": False, "lacks": message}
 
 
+def has_bfloat16(where: torch.device) -> bool:
+    """Return whether a device multiplies bfloat16 in hardware."""
+    if where.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if where.type == "mps":
+        return False  # It can, and no gain was measured.
+    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+
+
 def _trim_memory() -> None:
     """Return freed memory to the system: glibc keeps it where lengths of batches differ."""
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
