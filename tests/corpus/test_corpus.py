@@ -144,14 +144,16 @@ def test_an_open_corpus_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_digest_is_that_of_the_content(tmp_path: Path) -> None:
-    """Equal documents give equal digests in other runs; another order or part gives another."""
+    """Equal documents give equal digests in other runs; another order, file or part another."""
     rows, _ = records([[1, 2], [2], [3]])
     digests = {
         name: built(tmp_path / name, given)[0].digest
         for name, given in {"a": rows, "b": list(rows), "c": rows[::-1], "d": rows[:2]}.items()
     }
     assert digests["a"] == digests["b"]
-    assert len({*digests.values()}) == 3
+    (tmp_path / "a.jsonl").write_bytes(json_lines(rows))
+    digests["file"] = built(tmp_path / "file", tmp_path / "a.jsonl")[0].digest
+    assert len({*digests.values()}) == 4
     run = run_of(tmp_path / "run")
     build_corpus(run, rows)
     parts = [Corpus.open(run, part).digest for part in ("learn", "held-out", "all")]

@@ -89,32 +89,6 @@ def test_similarities_are_finite_and_in_range(components: dict[str, Component], 
     assert list(components[name].evidence([])) == []
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.4, 2.0, None])
-def test_summed_words_are_cosines_of_dense_vectors(space: WordSpace, weight: float | None) -> None:
-    """With one dimension for each n-gram after the learned ones, written out."""
-    texts = [A, B, C, UNKNOWN, MORE]
-    grams = sorted({gram for text in texts for stem in space.stems(text) for gram in ngrams(stem)})
-    dense = []
-    for text in texts:
-        vector = np.zeros(space.dimensions + len(grams))
-        for stem in space.stems(text):
-            parts = gram_weights(space, stem)
-            direction = np.array([parts.get(gram, 0.0) for gram in grams])
-            direction *= (1.0 if weight is None else weight) * space.idf.weight(stem) / 6
-            direction /= math.hypot(*parts.values())
-            learned = space.learned([stem])[0] * (weight is not None)
-            vector += np.concatenate((learned, direction))
-        dense.append(vector)
-    pairs = [(one, two) for one in texts for two in texts]
-    expected = [one @ two / (np.linalg.norm(one) * np.linalg.norm(two) or 1.0)
-                for one in dense for two in dense]  # fmt: skip
-    if weight is None:
-        cosines = SummedWords(space.unlearned(), 1.0).similarities(pairs)
-    else:
-        cosines = SummedWords(space, weight).similarities(pairs)
-    np.testing.assert_allclose(cosines, expected, atol=1e-9)
-
-
 def matched(space: WordSpace, one: str, two: str) -> float:
     """How far two stems match, by the definition."""
     if one == two:

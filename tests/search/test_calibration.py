@@ -273,7 +273,7 @@ def test_a_verdict_is_drawn_from_both_sides() -> None:
         assert words == ["probably answers", *["may be related"] * 2, "unlikely to answer"]
         said = answers.shares()
         assert said["probably answers"][1] == 0.09
-        assert np.sum([*said.values()], axis=0) == pytest.approx(1)
+        assert np.array([*said.values()], float).sum(axis=0) == pytest.approx(1)
     text = Calibration(matches=None, answers={"sentence": answers}).text()
     assert re.search(r"unlikely to answer +20.0% +29.0%", text)
 
