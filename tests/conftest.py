@@ -2,6 +2,9 @@
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
@@ -30,6 +33,18 @@ settings.load_profile("firth")
 def _noisy() -> None:
     """Each test begins with notes and progress switched on."""
     set_quiet(False)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What logs, or fails, the system calls of a process that change files."""
+    if sys.platform != "linux" or shutil.which("cc") is None:
+        pytest.skip("needs Linux and a C compiler")
+    path = tmp_path_factory.mktemp("library") / "power.so"
+    source = Path(__file__).parent / "run" / "power.c"
+    command = ["cc", "-shared", "-fPIC", "-o", str(path), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return path
 
 
 @pytest.fixture

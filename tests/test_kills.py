@@ -6,6 +6,7 @@ The campaign: `FIRTH_KILLS=15 FIRTH_SEED=1 python -m pytest -m slow tests/test_k
 the figures of docs/benchmarks/reliability.md.
 """
 
+import errno
 import json
 import os
 import random
@@ -21,9 +22,12 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import toy_documents
+from tests.run.test_power import read_log
 
 SEED = int(os.environ.get("FIRTH_SEED", "1"))
 KILLS = int(os.environ.get("FIRTH_KILLS", "15"))
+ERRORS = 8
+"""Of the disk, that each command gets."""
 CHILD = """
 import os, sys
 import firth.cli.main, firth.evaluation.evaluate, firth.pipeline.stages
@@ -67,6 +71,11 @@ COMMANDS = {
     "train finetune": Command("train finetune run/static --data pairs.tsv --out out --epochs 4"),
 }
 
+DISK = {
+    **{name: COMMANDS[name] for name in COMMANDS if name != "train finetune"},
+    "match": Command("match docs.jsonl new.jsonl --out matched.jsonl --force"),
+}
+
 
 @pytest.fixture(scope="module")
 def start(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -84,11 +93,11 @@ def start(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def begin(words: str, folder: Path) -> subprocess.Popen[str]:
+def begin(words: str, folder: Path, **variables: str) -> subprocess.Popen[str]:
     """Start a command, and return when its work begins."""
     process = subprocess.Popen(
         [sys.executable, "-c", CHILD, *words.split(), "-q"], cwd=folder, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.communicate()
@@ -206,6 +215,39 @@ def test_the_campaign(
     counted[name] = interrupt(
         COMMANDS[name], start, tmp_path, KILLS, random.Random(f"{SEED} {name}")
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DISK)
+def test_an_error_of_the_disk_is_one_message(
+    name: str, start: Path, tmp_path: Path, library: Path
+) -> None:
+    """A file cannot be made, written, synced or renamed; the same command again ends as usual."""
+    words, rng = DISK[name].words, random.Random(f"{SEED} {name}")
+    before = Path(shutil.copytree(start, tmp_path / "before"))
+    DISK[name].prepare(before)
+    whole, log = Path(shutil.copytree(before, tmp_path / "whole")), tmp_path / "log"
+    disk = {"LD_PRELOAD": str(library), "POWER_ROOT": str(tmp_path)}
+    end(begin(words, whole, **disk, POWER_LOG=str(log)))
+    calls = sum(record[0] in "CWSR" for record in read_log(log))
+    for number in range(ERRORS):
+        folder = Path(shutil.copytree(before, tmp_path / "trial"))
+        error = (errno.ENOSPC, errno.EIO)[number % 2]
+        at, log_of_trial = rng.randint(1, calls), str(tmp_path / "unread")
+        process = begin(
+            words,
+            folder,
+            **disk,
+            POWER_LOG=log_of_trial,
+            POWER_FAILS=f"{at}",
+            POWER_ERROR=f"{error}",
+        )
+        _, said = process.communicate()
+        assert process.returncode == 0 or (said.count("firth: ") == 1 and "Traceback" not in said)
+        assert documents(folder) in (documents(before), documents(whole))
+        end(begin(words, folder))
+        assert contents(folder) == contents(whole)
+        shutil.rmtree(folder)
 
 
 def test_a_clock_that_is_set_back_changes_nothing(start: Path, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 /* Logs each system call that changes a file below $POWER_ROOT, in $POWER_LOG: what the disk is told.
-   A record is a line "operation inode offset bytes path path", tabs between, and then the bytes. */
+   A record is a line "operation inode offset bytes path path", tabs between, and then the bytes.
+   Of those that make, write, sync or rename a file, the call $POWER_FAILS has the error $POWER_ERROR. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -15,11 +17,20 @@
 
 static int out = -1;
 static const char *root = "";
+static int calls = 0, fails_at = 0, error = 0;
 
 __attribute__((constructor)) static void start(void) {
   const char *path = getenv("POWER_LOG");
   if (path) out = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (getenv("POWER_ROOT")) root = getenv("POWER_ROOT");
+  if (getenv("POWER_FAILS")) fails_at = atoi(getenv("POWER_FAILS"));
+  if (getenv("POWER_ERROR")) error = atoi(getenv("POWER_ERROR"));
+}
+
+static int fails(void) {
+  if (!fails_at || __sync_add_and_fetch(&calls, 1) != fails_at) return 0;
+  errno = error;
+  return 1;
 }
 
 static void put(char op, ino_t inode, off_t at, size_t n, const char *a, const char *b,
@@ -74,6 +85,7 @@ static int opened(int file, int flags, int was_there, const char *path) {
     va_end(more);                                                         \
     int is_ours = whole(folder, path, place);                             \
     int was_there = !is_ours || !faccessat(AT_FDCWD, place, F_OK, AT_SYMLINK_NOFOLLOW); \
+    if (is_ours && !was_there && flags & O_CREAT && fails()) return -1;   \
     return opened(real arguments, flags, was_there, place);               \
   }
 OPEN(open, (const char *path, int flags, ...), (path, flags, mode), AT_FDCWD)
@@ -86,6 +98,7 @@ OPEN(openat64, (int at, const char *path, int flags, ...), (at, path, flags, mod
     REAL(ssize_t, name, parameters)                \
     ino_t inode = inode_of(file);                  \
     off_t offset = inode ? place : 0;              \
+    if (inode && fails()) return -1;               \
     ssize_t done = real arguments;                 \
     if (inode && done > 0) put('W', inode, offset, done, "", "", bytes); \
     return done;                                   \
@@ -98,6 +111,7 @@ WRITE(pwrite64, (int file, const void *bytes, size_t n, off64_t at), (file, byte
   int name parameters {                                     \
     REAL(int, name, parameters)                             \
     ino_t inode = inode_of(file);                           \
+    if (inode && op == 'S' && fails()) return -1;           \
     if (inode) put(op, inode, size, 0, "", "", "");         \
     return real arguments;                                  \
   }
@@ -130,7 +144,9 @@ int mkdir(const char *path, mode_t mode) {
 int rename(const char *old, const char *new) {
   REAL(int, rename, (const char *, const char *))
   char from[PATH_MAX], to[PATH_MAX];
+  int is_ours = whole(AT_FDCWD, old, from) && whole(AT_FDCWD, new, to);
+  if (is_ours && fails()) return -1;
   int done = real(old, new);
-  if (!done && whole(AT_FDCWD, old, from) && whole(AT_FDCWD, new, to)) put('R', 0, 0, 0, from, to, "");
+  if (!done && is_ours) put('R', 0, 0, 0, from, to, "");
   return done;
 }

@@ -31,7 +31,6 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.run.stage import SCRATCH, Stage
 
-HERE = Path(__file__).parent
 MOMENTS = 60
 """Of a call, at which the power is lost, at most; each in four ways."""
 KINDS = ("nothing", "names", "some", "all")
@@ -271,16 +270,6 @@ WORK = {
         lambda path: (path / "result.txt").read_text(),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if sys.platform != "linux" or shutil.which("cc") is None:
-        pytest.skip("needs Linux and a C compiler")
-    path = tmp_path_factory.mktemp("library") / "power.so"
-    command = ["cc", "-shared", "-fPIC", "-o", str(path), str(HERE / "power.c"), "-ldl"]
-    subprocess.run(command, check=True)
-    return path
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import typer
 from firth.cli import build, evaluate, query, search
 from firth.run.console import complain, say
 from firth.run.errors import FirthError, first_line
-from firth.run.files import FULL_DISK
+from firth.run.files import DISK_ERRORS
 
 _INTERRUPTED = 130
 
@@ -88,7 +88,7 @@ def main() -> None:
         if hasattr(error, "format_message"):
             _explain_usage(error)
             sys.exit(getattr(error, "exit_code", 2))
-        if any(sign in str(error) for sign in FULL_DISK):
+        if any(sign in str(error) for sign in DISK_ERRORS):
             _refused(None, first_line(error))
         from firth.run.stage import damage_of_opened
 

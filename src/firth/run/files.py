@@ -32,8 +32,9 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _LONGEST_SUFFIX = 16
 _NUMBERS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}
 """Kinds of numbers in safetensors files that are mapped."""
-FULL_DISK = ("No space left on device", "disk is full", "quota exceeded", " requested and ")
-"""Messages of a full disk in errors that have no number; the last one is NumPy's."""
+_FULL = "No space left on device", "disk is full", "quota exceeded", " requested and "
+DISK_ERRORS = {**dict.fromkeys(_FULL, errno.ENOSPC), "Input/output error": errno.EIO}
+"""What libraries say of errors of the disk, without their number; *requested and* is NumPy's."""
 
 
 # --- Writing -----------------------------------------------------------------------------------
@@ -150,9 +151,8 @@ def named_errors(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             if error.filename is None:
                 error.filename = os.fspath(path)
-        elif any(sign in str(error) for sign in FULL_DISK):
-            reason = os.strerror(errno.ENOSPC)
-            raise OSError(errno.ENOSPC, reason, os.fspath(path)) from error
+        elif codes := [code for sign, code in DISK_ERRORS.items() if sign in str(error)]:
+            raise OSError(codes[0], os.strerror(codes[0]), os.fspath(path)) from error
         raise
 
 

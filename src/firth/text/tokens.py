@@ -30,6 +30,7 @@ _DECIMAL_COMMA = frozenset(
 )  # fmt: skip
 _MONEY = "$\u20ac\u00a3\u00a5\u20b9"
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
+_BEYOND_LATIN = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]")
 _HANGUL = "\uac00-\ud7a3"
 _OPENING = re.compile(r"(?:^|[.!?:;\u2026][\"\u201d')]*\s+|[\"\u201c(\[])[\"\u201c(]?$")
 NOUNS_WITH_CAPITALS = ("de", "lb")
@@ -47,12 +48,12 @@ _GAPS = ("", " ", "-", "\u00a0")
 
 
 @cache
-def _pattern(ascii_alone: bool) -> re.Pattern[str]:
-    """Return the pattern of a token; combining marks stand inside words of other texts."""
-    letter, marks, unspaced, hangul = "[A-Za-z]", "", "", ""
-    if not ascii_alone:
+def _pattern(is_ascii: bool, has_marks: bool) -> re.Pattern[str]:
+    """Return the pattern of a token, of texts that may have combining marks and other scripts."""
+    marks, unspaced, hangul = "", "", ""
+    if has_marks:
         marks, unspaced, hangul = combining_marks(), UNSPACED, _HANGUL
-        letter = f"[^\\W\\d_{unspaced}]"
+    letter = "[A-Za-z]" if is_ascii else f"[^\\W\\d_{unspaced}]"
     sign, before = f"[^\\W{unspaced}{hangul}]", f"[^\\W\\d{unspaced}{hangul}]*+"
     value = f"(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
     # Possessive, and a run is tried from its beginning alone: the time is linear in the text. What
@@ -66,7 +67,7 @@ def _pattern(ascii_alone: bool) -> re.Pattern[str]:
         f"|(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
         f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+"
         f"|(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}]))",
-        re.ASCII if ascii_alone else 0,
+        re.ASCII if is_ascii else 0,
     )
 
 
@@ -175,7 +176,9 @@ class Words:
     def __init__(self, text: str, language: str) -> None:
         known = _vocabulary(language)
         self.text, self.lexicon = text, known.lexicon
-        self.matches = [*_pattern(text.isascii()).finditer(text)]
+        is_ascii = text.isascii()
+        pattern = _pattern(is_ascii, not is_ascii and _BEYOND_LATIN.search(text) is not None)
+        self.matches = [*pattern.finditer(text)]
         self.words = self.tokens = [*map(known.__getitem__, map(itemgetter(0), self.matches))]
         self.places = self.spans = [*map(re.Match.span, self.matches)]
         numbers = range(len(self.words))
