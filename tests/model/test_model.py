@@ -33,15 +33,6 @@ def test_similarity_has_the_shapes_of_sentence_transformers(toy_folder: Path) ->
     assert model.explain(A, B).score == model.similarity(A, B)
 
 
-def test_encode_gives_unit_vectors_that_do_not_depend_on_other_texts(toy_folder: Path) -> None:
-    """One text gives (d,), several (n, d); a text without a known word has zeros."""
-    model = firth.load(toy_folder)
-    vectors = model.encode([A, B, "☃"])
-    assert vectors.shape == (3, 32)
-    assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0], atol=1e-5)
-    assert np.array_equal(model.encode(A), vectors[0])
-
-
 def test_the_saved_encoder_gives_the_vectors_of_search(tmp_path: Path) -> None:
     """Over another encoder its files are copied; its copy is the same encoder for a run."""
     given = tmp_path / "given"

@@ -263,11 +263,7 @@ def test_documents_with_one_text_are_exact_and_the_earliest_stays(
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"threshold": 1.0}, "between 0 and 1"),
-        ({"unit": "word"}, "sentence or document"),
-        ({"where": "id = 'none'"}, "no document matches"),
-    ],
+    [({"threshold": 1.0}, "between 0 and 1"), ({"unit": "word"}, "sentence or document")],
 )
 def test_arguments_are_checked(run: Run, options: dict[str, object], message: str) -> None:
     """The message says what was expected."""

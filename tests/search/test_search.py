@@ -389,11 +389,9 @@ def test_what_is_not_indexed_is_said(make: Make, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("query", "options", "message"),
     [
-        (" ", {}, "empty"),
         ("ship", {"mode": "fuzzy"}, "hybrid, dense, lexical"),
         ("ship", {"unit": "word"}, "sentence, document"),
         ("ship", {"top": 0}, "from 1 on"),
-        ("ship", {"where": "color = 'red'"}, "color"),
     ],
 )
 def test_arguments_are_checked(

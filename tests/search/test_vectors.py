@@ -61,21 +61,13 @@ def test_every_word_of_a_code_counts(word: int) -> None:
     assert sorted(order[chosen].tolist()) == [*range(15)]
 
 
-def test_few_vectors_are_all_candidates() -> None:
-    """Nothing is lost where as many are wanted as there are."""
-    rows = vectors(30, 64, 4)
-    codes = np.ascontiguousarray(Rotation.fit(rows, 1).codes(rows).T)
-    with ThreadPoolExecutor(1) as threads:
-        assert candidates(codes, codes[:, 0], 30, threads).tolist() == [*range(30)]
-        assert candidates(codes[:, :0], codes[:, 0], 5, threads).tolist() == []
-
-
 def test_equal_vectors_do_not_all_become_candidates() -> None:
     """Of any number of equal sentences the first are compared, and the nearest is among them."""
     rows = np.concatenate([np.repeat(vectors(1, 64, 5), 3_000, axis=0), vectors(50, 64, 6)])
     codes = np.ascontiguousarray(Rotation.fit(rows, 1).codes(rows).T)
     with ThreadPoolExecutor(1) as threads:
         assert candidates(codes, codes[:, 0], 20, threads).tolist() == [*range(200)]
+        assert candidates(codes[:, :0], codes[:, 0], 5, threads).tolist() == []
         chosen = candidates(codes, codes[:, 3_010], 20, threads)
     assert len(chosen) <= 200
     assert 3_010 in chosen

@@ -28,7 +28,7 @@ from firth.train.finetune import (
     recipe_for,
 )
 from firth.train.folds import cross_validate, parts_of_fold
-from firth.train.loop import Best
+from firth.train.loop import Best, History, Schedule, train
 from firth.train.students import TrainedFolder
 
 
@@ -155,13 +155,27 @@ def test_occurring_words_learn_what_they_would_in_the_whole_table(words: Path) -
 
 @pytest.mark.parametrize("data", ["scored", "inference", "triplets"])
 def test_words_learn_from_labels(
-    data: str, words: Path, tmp_path: Path, request: pytest.FixtureRequest
+    data: str,
+    words: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    schedules: list[Schedule] = []
+
+    def recorded(*given: Any) -> History:
+        schedules.append(given[3])
+        return train(*given)
+
+    monkeypatch.setattr(module, "train", recorded)
     result = finetune(words, request.getfixturevalue(data), tmp_path / "out", epochs=3)
     model = SentenceTransformer(str(result.path), device="cpu")
     assert model.encode(["the ship"]).shape == (1, 12)
     figure = next(iter(result.report["test"].values()))
     assert figure["fine-tuned"]["value"] >= figure["start"]["value"] - 5
+    (schedule,) = schedules
+    assert schedule.warmup == schedule.steps // 10
+    assert schedule.warmup > 0 or data != "scored", "the premise"
     known = result.report["learned"]
     looks = [{"step": 0, "dev": known["start"]}, *known["history"]]
     assert known["step"] == max(looks, key=lambda look: look["dev"])["step"]

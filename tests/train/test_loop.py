@@ -118,6 +118,26 @@ def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
     torch.testing.assert_close(one, other)
 
 
+def test_the_rate_rises_over_the_warm_up_and_falls_to_zero() -> None:
+    rates = [SCHEDULE.rate_at(step) for step in range(SCHEDULE.steps)]
+    assert rates == pytest.approx([0.05 * min((n + 1) / 3, (12 - n) / 9) for n in range(12)])
+
+
+def test_how_long_a_long_gradient_is_plays_no_part(tmp_path: Path) -> None:
+    def trained(*factors: float) -> Any:
+        torch.manual_seed(1)
+        model: Any = nn.Linear(6, 1)
+
+        def loss(step: int) -> Tensor:
+            total: Tensor = factors[step % 2] * model(batch(step)[0]).sum()
+            return total
+
+        train(model, lambda step: step, loss, SCHEDULE, tmp_path / str(factors), "")
+        return model.weight.detach()
+
+    torch.testing.assert_close(trained(1e3, 1e6), trained(1e4, 1e4))
+
+
 def gradients(model: Net, rows: Tensor, parts: int, loss: Callable[[Tensor], Tensor]) -> Any:
     """Return the gradients of a loss of vectors that are computed in parts."""
     torch.manual_seed(2)
