@@ -361,6 +361,8 @@ def test_forms_of_a_result() -> None:
     assert "<b>" not in matches._repr_html_()
     few = replace(matches, expected_false=0.0001)
     assert "less than 0.1% of these are expected to be false" in few.summary()
+    differs = replace(matches.found[0], differ=("number: 1 / 2",))
+    assert "; 1 with a difference that matters" in replace(matches, items=(differs,)).summary()
     none = replace(matches, items=tuple(item for item in matches if not item.is_match))
     assert "false" not in none.summary()
 

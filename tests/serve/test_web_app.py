@@ -144,7 +144,7 @@ def test_two_lists_are_matched(page: Any, tmp_path: Path) -> None:
         page.wait_for_timeout(100)
     page.click("form button")
     page.wait_for_selector("main table td")
-    assert f"of {len(said)} texts have a match" in page.inner_text("main")
+    assert f"of {len(said)} texts matched" in page.inner_text("main")
     row = page.locator("main > section > table tr", has_text="The Gi never left").first
     assert "The Gi left" in row.inner_text()
     row.locator("a").click()

@@ -112,8 +112,7 @@ class Matches(Results[Match]):
 
     Attributes:
         precision: Share of the matches that are right, as it was asked for; None where a rate was.
-        false_match_rate: Share of texts without a counterpart that get a match; None where a
-            precision was asked for.
+        false_match_rate: The same of texts without a counterpart that get a match; or None.
         similarity: The similarity by which texts are compared.
         candidates: How many matches each similarity would find.
         many_to_one: Whether several left texts may match one right text.
@@ -154,13 +153,14 @@ class Matches(Results[Match]):
         return min(1.0, self.expected_false / max(1, self.matches))
 
     def summary(self) -> str:
-        """Return the number of matches, how many are expected to be false, and by what."""
-        verb = "has" if len(self) == 1 else "have"
-        summary = f"{self.matches:,} of {plural(len(self), 'text')} {verb} a match"
+        """Return how many texts match, how many matches are expected to be false, and by what."""
+        summary = f"{self.matches:,} of {plural(len(self), 'text')} matched"
         if self.matches and self.false_share is not None:
             summary += f"; {percent(self.false_share)} of these are expected to be false"
         if self.at_most_false is not None:
             summary += f", at most {min(self.at_most_false, self.matches):,} at 95%"
+        if near := sum(bool(item.differ) for item in self.found):
+            summary += f"; {near:,} with a difference that matters"
         relation = "several to one" if self.many_to_one else "one to one"
         if any(item.group is not None for item in self.items):
             relation = f"in {plural(len({item.group for item in self.found}), 'group')}"
