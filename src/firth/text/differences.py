@@ -456,11 +456,8 @@ class _Comparison:
 
         def limits(tokens: Tokens, words: Words) -> list[Token]:
             listed = [token for token in tokens if token.lower in self.lexicon.limits]
-            if not listed:
-                return []
-            before = {
-                at: t.lower for t, (at, _) in zip(words.tokens, words.spans[1:], strict=False)
-            }
+            spans = words.spans[1:] if listed else []
+            before = {at: t.lower for t, (at, _) in zip(words.tokens, spans, strict=False)}
             return [t for t in listed if before.get(t.start) not in self.lexicon.negations]
 
         a, b = limits(self.only_a, self.a), limits(self.only_b, self.b)

@@ -39,10 +39,13 @@ def in_order(pairs: Pairs) -> Pairs:
         >>> in_order([(0, 2), (1, 0), (2, 1)])
         [(1, 0), (2, 1)]
     """
+    others = [place for _, place in pairs]
+    if others == sorted(others):
+        return pairs
     ends: list[int] = []
     last: list[int] = []
     before = [-1] * len(pairs)
-    for number, (_, place) in enumerate(pairs):
+    for number, place in enumerate(others):
         at = bisect_left(ends, place)
         if at:
             before[number] = last[at - 1]

@@ -109,9 +109,8 @@ class _Vocabulary(dict[str, Token]):
     """Written words of a language, as tokens without a place. Each is read when it is asked for."""
 
     def __init__(self, language: str) -> None:
-        self.lexicon = lexicon_of(language)
+        self.lexicon, self._stemmer = lexicon_of(language), stemmer_of(language)
         self._values = {*self.lexicon.numerals, *self.lexicon.ordinals, *self.lexicon.calendar}
-        self._stemmer = stemmer_of(language)
 
     def __missing__(self, written: str) -> Token:
         """Read a word, and remember it if it is short."""
@@ -127,16 +126,15 @@ class _Vocabulary(dict[str, Token]):
                 endings = (e for e in lexicon.endings if lower.endswith(e))
                 root = lower.removesuffix(next((e for e in endings if len(lower) > len(e) + 1), ""))
             (root,) = stems([lexicon.irregular.get(lower, root)], self._stemmer)
+        has_digit = not is_plain and any(map(str.isdigit, written))
         token = Token(
-            key=root,
-            text=written,
-            lower=lower,
-            kind="word",
+            root,
+            written,
+            lower,
+            "word",
             means=lower not in lexicon.stop,
             is_character=not is_plain and bool(characters(written)),
-            may_be_value=written in _ROMAN
-            or lower in self._values
-            or (not is_plain and any(map(str.isdigit, written))),
+            may_be_value=has_digit or written in _ROMAN or lower in self._values,
             is_name=_has_capital(written) and lower in lexicon.given_names,
         )
         if is_short:
