@@ -267,6 +267,17 @@ def test_long_text_files_are_split_in_parts(
         assert document.id == ("a.txt" if len(documents) == 1 else f"a.txt:{document.line}")
 
 
+def test_truncated_text_keeps_its_last_line(tmp_path: Path) -> None:
+    """A text file of one long line is not lost for its missing end, nor for half a character."""
+    path = tmp_path / "a.txt.zst"
+    text = "Fähre und Kähne. " * 30_000
+    whole = packed(text.encode(), ".zst")
+    path.write_bytes(whole[: len(whole) - 3])
+    documents, problems = read(path)
+    assert [(p.line, p.reason) for p in problems] == [(1, Reason.TRUNCATED)]
+    assert all(text.startswith(d.text) for d in documents)
+
+
 # --- Tables ------------------------------------------------------------------------------------
 
 CELL = st.text(max_size=30).filter(lambda text: "\0" not in text and "\r" not in text)

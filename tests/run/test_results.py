@@ -55,18 +55,6 @@ HOSTILE = "<b>x</b>\x1b[2J\u202e"
 ITEMS = Items(items=tuple(Item(f"text {n}") for n in range(30)), note="n")
 
 
-def test_a_sequence_of_items() -> None:
-    """It is immutable, equal by its items, sliced to tuples, and false without items."""
-    assert (len(ITEMS), ITEMS[1].text, [*ITEMS][-1], ITEMS[:1]) == (
-        30, "text 1", ITEMS[29], (ITEMS[0],),
-    )  # fmt: skip
-    assert ITEMS == Items(items=ITEMS.items, note="n") != Items(items=ITEMS[:3])
-    assert not Items()
-    with pytest.raises(AttributeError):
-        ITEMS.note = ""  # type: ignore[misc]
-    assert repr(ITEMS) == "Items(30 items)"
-
-
 def test_text_has_so_many_items_and_fits_the_screen() -> None:
     """Texts of users are escaped, and long lines wrapped."""
     assert str(ITEMS) == ITEMS.text() == "\n".join(ITEMS.lines(TOP))
