@@ -155,7 +155,7 @@ class Matches(Results[Match]):
     def summary(self) -> str:
         """Return how many texts match, how many matches are expected to be false, and by what."""
         summary = f"{self.matches:,} of {plural(len(self), 'text')} matched"
-        if self.matches and self.false_share is not None:
+        if self.matches and self.false_share:
             summary += f"; {percent(self.false_share)} of these are expected to be false"
         if self.at_most_false is not None:
             summary += f", at most {min(self.at_most_false, self.matches):,} at 95%"
