@@ -15,7 +15,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.search import duplicates as module
 from firth.search.calibration import UNMEASURED, Calibration, MatchNull
-from firth.search.duplicates import Duplicates, group_pairs, write_cleaned
+from firth.search.duplicates import Duplicates, dropped_file, group_pairs, write_cleaned
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.text.near import Kind, Pairs, are_near
@@ -224,10 +224,11 @@ def test_cleaned_documents_have_every_text_once(make: Make, tmp_path: Path) -> N
     assert kept["a"].startswith("THE CAPTAIN")
     assert kept["b"] == "The cow ate wheat in the field near a barn."
     assert kept["d"] == "Short. Short."
-    dropped = [json.loads(line) for line in cleaned.dropped.read_text().splitlines()]
+    dropped = [json.loads(row) for row in dropped_file(out).read_text().splitlines()]
     assert [row["kind"] for row in dropped] == ["exact", "near", "similar"]
     assert dropped[0]["kept"]["document"] == "a"
-    assert (cleaned.kept, cleaned.removed, cleaned.members) == (4, 0, 3)
+    assert "4 documents; 3 duplicates dropped" in cleaned
+    assert cleaned.endswith("0 documents empty")
     again = make([*map(json.loads, out.read_text().splitlines())], name="again")
     assert len(duplicates(again)) == 0
     with pytest.raises(InputError, match="clean"):
@@ -251,12 +252,14 @@ def test_documents_with_one_text_are_exact_and_the_earliest_stays(
     kinds = {m.document: m.kind for m in group.members}
     assert (kinds["read first"], kinds["near"]) == (Kind.EXACT, Kind.NEAR)
     assert result.compared == len(records)
-    cleaned = write_cleaned(run, result, tmp_path / "documents.jsonl")
-    kept = {json.loads(line)["id"] for line in cleaned.documents.read_text().splitlines()}
+    out = tmp_path / "documents.jsonl"
+    cleaned = write_cleaned(run, result, out)
+    kept = {json.loads(line)["id"] for line in out.read_text().splitlines()}
     assert kept & {"read first", "earliest", "near"} == {"earliest"}
-    assert cleaned.removed == cleaned.members
-    sentences = write_cleaned(run, duplicates(run), tmp_path / "sentences.jsonl")
-    dropped = [json.loads(line) for line in sentences.dropped.read_text().splitlines()]
+    assert "5 duplicates dropped" in cleaned
+    assert cleaned.endswith("5 documents empty")
+    write_cleaned(run, duplicates(run), tmp_path / "sentences.jsonl")
+    dropped = map(json.loads, (tmp_path / "sentences.dropped.jsonl").read_text().splitlines())
     assert {"document": "earliest", "sentence": 0, "kept": {"document": "read first",
             "sentence": 0}, "kind": "exact", "why": "the same words"} in dropped  # fmt: skip
 

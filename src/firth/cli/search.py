@@ -96,7 +96,7 @@ def duplicates(
         return
     groups = model.duplicates(threshold, false_share=false_share, unit=unit, where=where)
     if out is not None:
-        say(wrapped(write_cleaned(model.run, groups, out, force).text()))
+        say(wrapped(write_cleaned(model.run, groups, out, force)))
     else:
         show_result(groups, as_json, top)
 

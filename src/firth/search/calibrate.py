@@ -59,7 +59,6 @@ def fit_matches(
     vectors: Singles,
     owners: Ints,
     seed: int,
-    others: tuple[Singles, Ints] | None = None,
     texts: int | None = None,
 ) -> MatchNull | None:
     """Fit the null of matches to plain arrays; None where too little is known.
@@ -68,17 +67,15 @@ def fit_matches(
         vectors: Unit vectors, (n, d). Those of zeros are left out.
         owners: Document of each vector, (n,). Vectors of one document are never compared.
         seed: Of the sample and the groups.
-        others: Vectors and owners among which matches are looked for; by default the same ones.
-        texts: Number of the others where those that are given are a sample.
+        texts: Number of all, where those that are given are a sample.
     """
     rng = np.random.default_rng(derive_seed(seed, "matches"))
     filled = np.flatnonzero(vectors.any(axis=1))
     chosen = rng.choice(filled, min(SAMPLE, len(filled)), replace=False)
-    among, owners_of_others = others or (vectors, owners)
     # Equal texts are one: a line that many documents have is no chance.
-    digests = [blake2b(row, digest_size=16).hexdigest() for row in np.ascontiguousarray(among)]
+    digests = [blake2b(row, digest_size=16).hexdigest() for row in np.ascontiguousarray(vectors)]
     first = np.sort(np.unique(digests, return_index=True)[1])
-    documents, of = np.unique(owners_of_others[first], return_inverse=True)
+    documents, of = np.unique(owners[first], return_inverse=True)
     if len(documents) < FEWEST:
         return None
     # Groups of as many documents each, in random order.
@@ -87,7 +84,7 @@ def fit_matches(
     order = np.argsort(group, kind="stable")
     starts, first = np.searchsorted(group[order], np.arange(groups)), first[order]
     best = np.empty((len(chosen), groups), np.float32)
-    across, owners_of_others = among[first].T, owners_of_others[first]
+    across, owners_of_others = vectors[first].T, owners[first]
     block = np.empty((_ROWS, len(first)), np.float32)
     with threadpool_limits(1, "blas"):  # Sums of threads differ in the last bits.
         for at in range(0, len(chosen), _ROWS):
@@ -95,7 +92,7 @@ def fit_matches(
             cosines = np.matmul(vectors[rows], across, out=block[: len(rows)])
             cosines[owners[rows, None] == owners_of_others] = -1.0
             best[at : at + _ROWS] = np.maximum.reduceat(cosines, starts, axis=1)
-    return MatchNull.fit(best, texts or len(among))
+    return MatchNull.fit(best, texts or len(vectors))
 
 
 def know_strangers(

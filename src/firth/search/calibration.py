@@ -489,47 +489,25 @@ class Calibration(Result):
         matches = int((cosines >= threshold).sum())
         return min(int(self.matches.at_most_false(threshold, len(cosines))), matches)
 
-    def expected_false(
-        self, best: npt.ArrayLike, threshold: float, texts: int | None = None, every: bool = False
-    ) -> float:
-        """Return how many of the texts with a match from a threshold on have one by chance.
-
-        It is the number of texts without a counterpart times their chance. That number follows from
-        the texts whose chance is above `FLOOR`, which true matches hardly are (Storey 2002).
-
-        Args:
-            best: Cosine of each text with the best of the others, (n,); -1 where it is only known
-                that its chance is above `FLOOR`.
-            threshold: Least cosine of a match.
-            texts: Number of the others; by default all.
-            every: Whether all that are this near are matches, and not the best alone. So texts with
-                a counterpart have others by chance, too.
-        """
-        cosines = np.asarray(best, np.float64)
-        matches = int((cosines >= threshold).sum())
-        texts_asked = self._asked(cosines, texts, every)
-        return min(texts_asked * self.chance(threshold, texts), float(matches))
-
     def threshold_of_share(
-        self, best: npt.ArrayLike, share: float, texts: int | None = None, every: bool = False
+        self, best: npt.ArrayLike, share: float, texts: int | None = None
     ) -> float:
         """Return the lowest cosine from which on at most a share of the texts match by chance.
 
-        It is 1 where no cosine has so small a share (Benjamini and Hochberg 1995). Arguments are
-        those of `expected_false`; `share` is in (0, 1).
+        All that are this near are matches, and not the best alone, so that texts with a counterpart
+        have others by chance, too. It is 1 where no cosine has so small a share (Benjamini and
+        Hochberg 1995).
+
+        Args:
+            best: Cosine of each text with the best of the others, (n,).
+            share: In (0, 1).
+            texts: Number of the others; by default all.
         """
         check_rate(share, "expected share of false matches")
         cosines = np.sort(np.asarray(best, np.float64))[::-1]
-        false = self._asked(cosines, texts, every) * self._known().chance(cosines, texts)
+        false = len(cosines) * self._known().chance(cosines, texts)
         good = np.flatnonzero(false <= share * np.arange(1, len(cosines) + 1))
         return float(cosines[good[-1]]) if len(good) else 1.0
-
-    def _asked(self, cosines: Floats, texts: int | None, every: bool) -> float:
-        """Return how many texts there are, or about how many have no counterpart."""
-        if every:
-            return float(len(cosines))
-        unlike = int((self._known().chance(cosines, texts) > FLOOR).sum())
-        return min(unlike / (1 - FLOOR), float(len(cosines)))
 
     def thresholds(self) -> dict[str, float]:
         """Return rate of false matches → least cosine; nothing where too little is known."""

@@ -136,8 +136,8 @@ class Duplicates(Results[Group]):
     """Groups of texts that say the same, those with the nearest members first.
 
     Attributes:
-        items: Boilerplate first, then groups with exact members, then by score; of equals the
-            largest first.
+        items: Groups with exact members first, then by score; of equals the largest first.
+            Boilerplate comes last.
         related: Texts with later ones that are near or similar, and differ in what matters.
         threshold: Least cosine of similar sentences. Documents are similar where sentences from
             there on match half of their words.
@@ -349,11 +349,12 @@ class _Finder:
         apart = owners[similar.left] != owners[similar.right]
         best = _best(similar.where(apart), distinct, len(owners))
         if self._threshold is None:
-            cut = null.threshold_of_share(best, self._share, len(sentences), True)
+            cut = null.threshold_of_share(best, self._share, len(sentences))
             threshold = max(threshold, cut)
             similar = similar.where(apart & (similar.scores >= threshold))
         count = int((best >= threshold).sum())
-        share = null.expected_false(best, threshold, len(sentences), True) / max(count, 1)
+        chance = null.chance(threshold, len(sentences))
+        share = min(len(best) * chance, count) / max(count, 1)
         remark = (
             f"Of {plural(count, 'sentence')} this similar to one of another document, about "
             f"{percent(share)} are so by chance."
@@ -547,28 +548,6 @@ def _later(pairs: Pairs, item: int) -> dict[int, float]:
     return dict(zip(pairs.right[part].tolist(), pairs.scores[part].tolist(), strict=True))
 
 
-@dataclass(frozen=True)
-class Cleaned:
-    """The files of `write_cleaned`, and what is in them.
-
-    `kept` documents stay, and `removed` ones have nothing left; `members` sentences, or documents,
-    were dropped.
-    """
-
-    documents: Path
-    dropped: Path
-    kept: int
-    removed: int
-    members: int
-
-    def text(self) -> str:
-        """Return all of it in a sentence."""
-        return (
-            f"{self.documents}: {plural(self.kept, 'document')}; {self.members:,} duplicates "
-            f"dropped ({self.dropped}), which left {plural(self.removed, 'document')} empty"
-        )
-
-
 def dropped_file(out: Path) -> Path:
     """Return the file of what `write_cleaned` drops."""
     return out.with_name(f"{out.stem}.dropped.jsonl")
@@ -576,12 +555,13 @@ def dropped_file(out: Path) -> Path:
 
 def write_cleaned(
     run: str | Path | Run, result: Duplicates, out: str | Path, force: bool = False
-) -> Cleaned:
+) -> str:
     """Write the documents of a run without duplicates, as JSON Lines that `firth build` reads.
 
     Every member of a group is dropped, and its representative stays. What is related stays, too.
     `OUT.dropped.jsonl` has a line for each text that was dropped. With sentences,
-    documents that have the words of another one are dropped, too.
+    documents that have the words of another one are dropped, too. The result says in a sentence
+    how many were.
     """
     out, corpus = Path(out), Corpus.open(run, "all")
     dropped = dropped_file(out)
@@ -634,7 +614,11 @@ def write_cleaned(
 
     write_json_lines(out, lines(), force)
     write_json_lines(dropped, reasons(), force)
-    return Cleaned(out, dropped, written, len(corpus.owners) - written, len(gone))
+    empty = plural(len(corpus.owners) - written, "document")
+    return (
+        f"{out}: {plural(written, 'document')}; {len(gone):,} duplicates dropped ({dropped}), "
+        f"which left {empty} empty"
+    )
 
 
 def _named(member: Member) -> dict[str, Any]:
