@@ -200,7 +200,9 @@ def test_the_expected_share_of_chance_is_that_of_the_list() -> None:
     cut = calibration.threshold_of_share(best, 0.05)
     measured = (best[:1_500] >= cut).sum() / (best >= cut).sum()
     assert 0.0 < measured <= 0.05
-    assert len(best) * calibration.chance(cut) == pytest.approx(0.05 * (best >= cut).sum(), rel=0.05)
+    assert len(best) * calibration.chance(cut) == pytest.approx(
+        0.05 * (best >= cut).sum(), rel=0.05
+    )
     assert calibration.threshold_of_share((new @ vectors.T).max(axis=1), 0.01) > cut
 
 

@@ -56,10 +56,7 @@ _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 
 
 def fit_matches(
-    vectors: Singles,
-    owners: Ints,
-    seed: int,
-    texts: int | None = None,
+    vectors: Singles, owners: Ints, seed: int, texts: int | None = None
 ) -> MatchNull | None:
     """Fit the null of matches to plain arrays; None where too little is known.
 
