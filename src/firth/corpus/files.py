@@ -363,7 +363,7 @@ def _cells(source: Source, lines: Iterator[Line], limit: int, select: Select) ->
 
 
 def _parquet(source: Source, select: Select) -> Iterator[Row]:
-    """Yield one record for each row; an error ends the file.
+    """Yield one record for each row; a row group is left out from its first broken batch on.
 
     A few hundred bytes can stand for any number of equal rows, so what they unpack to has a bound.
     """
@@ -372,10 +372,11 @@ def _parquet(source: Source, select: Select) -> Iterator[Row]:
 
     row, room = 1, source.most_unpacked
     costly = BrokenError(Reason.COSTLY, f"unpacks to over {room:,} bytes")
+    broken = pa.ArrowException, OSError, ValueError
     try:
         with pq.ParquetFile(source.path, memory_map=True) as file:
             columns = select(file.schema_arrow.names)
-            groups = map(file.metadata.row_group, range(file.num_row_groups))
+            groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
             stored = (group.column(n) for group in groups for n in range(group.num_columns))
             # Each row may repeat what a column stores once.
             largest = max((column.total_uncompressed_size for column in stored), default=1)
@@ -383,36 +384,54 @@ def _parquet(source: Source, select: Select) -> Iterator[Row]:
                 raise costly
             size = max(1, min(64, _PARQUET_BYTES // max(1, largest)))
             names = [name for name in file.schema_arrow.names if name in columns]
-            for batch in file.iter_batches(size, columns=names):
-                records = _plain(batch).to_pylist()
-                texts = (cell for record in records for cell in record.values())
-                lengths = (len(text) for text in texts if isinstance(text, str))
-                room -= max(batch.nbytes, sum(lengths))  # A dictionary has few bytes.
-                if room < 0:
-                    raise costly
-                for record in records:
-                    yield row, record
-                    row += 1
+            for at, group in enumerate(groups):
+                after = row + group.num_rows
+                try:
+                    for batch in file.iter_batches(size, row_groups=[at], columns=names):
+                        values = [_column(column) for column in batch.columns]
+                        texts = (
+                            cell for cells in values for cell in cells if isinstance(cell, str)
+                        )
+                        room -= max(batch.nbytes, sum(map(len, texts)))  # A dictionary is small.
+                        if room < 0:
+                            raise costly
+                        for cells in zip(*values, strict=True):
+                            yield row, dict(zip(names, cells, strict=True))
+                            row += 1
+                except broken as error:
+                    detail = f"rows {row:,} to {after - 1:,}: {first_line(error)}"
+                    yield row, Problem(source.name, row, Reason.CORRUPT, detail)
+                row = after
     except BrokenError as error:
         yield row, Problem(source.name, row, *error.args)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        detail = f"rows {row:,} and later: {first_line(error)}"
-        yield row, Problem(source.name, row, Reason.CORRUPT, detail)
+    except broken as error:
+        yield row, Problem(source.name, row, Reason.CORRUPT, first_line(error))
 
 
-def _plain(batch: Any) -> Any:
-    """Return a batch of Arrow with bytes and times as text: Python cannot hold every year."""
+def _column(column: Any) -> list[Any]:
+    """Return the values of an Arrow column; times are texts, as Python cannot hold every year.
+
+    Neither Parquet nor Arrow promises valid UTF-8. Bytes that are not stay bytes.
+    """
     import pyarrow as pa
 
-    columns = []
-    for column in batch.columns:
-        kind = column.type
-        if pa.types.is_timestamp(kind):
-            column = column.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None))
-        if pa.types.is_temporal(kind) or pa.types.is_binary(kind):
-            column = column.cast(pa.string())
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    types, kind = pa.types, column.type
+    if types.is_dictionary(kind):
+        return _column(column.dictionary_decode())
+    if types.is_timestamp(kind):
+        column = column.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None))
+    if types.is_temporal(kind):
+        column = column.cast(pa.string())
+    elif types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        column = column.cast(pa.large_binary())
+    return [_text(value) if isinstance(value, bytes) else value for value in column.to_pylist()]
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 # --- Whole tables ------------------------------------------------------------------------------

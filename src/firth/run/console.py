@@ -130,9 +130,11 @@ def quiet_libraries() -> Iterator[None]:
     import logging
     import warnings
 
-    level = logging.root.manager.disable
+    names = ("transformers", "sentence_transformers", "datasets", "accelerate", "torch")
+    levels = {name: logging.getLogger(name).level for name in names}
     bars: Any = getattr(getattr(sys.modules.get("transformers"), "utils", None), "logging", None)
-    logging.disable(logging.WARNING)
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
     if bars is not None:
         bars.disable_progress_bar()
     try:
@@ -140,7 +142,8 @@ def quiet_libraries() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
         if bars is not None:
             bars.enable_progress_bar()
 
