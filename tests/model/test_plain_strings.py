@@ -80,7 +80,7 @@ WRONG: dict[str, Callable[[Model], object]] = {
     "filter: got b": lambda m: m.duplicates(where=b"id"),  # type: ignore[call-overload]
     "filter: the text": lambda m: m.search("ship", where="title = '\ud800'"),
     "document: the text": lambda m: m.compare_documents("\ud800", "doc"),
-    "sentences: got b": lambda m: m.compare_documents(b"x", "doc"),  # type: ignore[arg-type]
+    "document: got b": lambda m: m.compare_documents(b"x", "doc"),  # type: ignore[arg-type]
     "texts, text 1": lambda m: m.encode([A, [B]]),  # type: ignore[list-item]
     "expected a list": lambda m: m.remove("id"),
     "b, text 1": lambda m: m.similarity("ab", ["c", 5]),  # type: ignore[list-item]

@@ -252,7 +252,7 @@ def test_a_pretrained_encoder_shows_hits_for_words_that_no_document_has(
     is_named: bool, calibrated: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may know them: the hits are shown, and said to be unlikely to answer."""
-    monkeypatch.setattr(calibrated, "_is_pretrained", is_named)
+    monkeypatch.setattr(calibrated.index, "is_pretrained", is_named)
     monkeypatch.setattr(calibrated.index.bm25, "frequency", lambda _: 0)
     monkeypatch.setattr(Answers, "verdict", lambda *_: UNLIKELY)
     hits = calibrated.search("anchor")

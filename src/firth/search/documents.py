@@ -24,14 +24,14 @@ from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.results import Record, Result, Results, plain
 from firth.run.run import Run
-from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration
+from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration, check_rate
 from firth.search.evidence import Reader
-from firth.search.index import Index, index_encoder
+from firth.search.index import Index
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs
 from firth.text.sentences import split_paragraphs
 from firth.text.types import Floats, Ints, Singles
-from firth.text.words import checked_text, checked_texts, normal_form
+from firth.text.words import checked_text, normal_form
 
 RATE = 0.01
 """Share of the sentences without a counterpart that may be taken for a match."""
@@ -52,8 +52,8 @@ Windows = dict[tuple[int, int], Floats]
 """(m, n) of `SHAPES` -> similarities of m sentences from i on with n of the other document from j
 on, (len(a) - m + 1, len(b) - n + 1), at least (0, 0)."""
 _EQUAL, _MARGIN = 1e9, 1e-6
-Given = str | Path | Document | Sequence[str]
-"""The id of a document of the run, a file, a document, or sentences."""
+Given = str | Path | Document
+"""The id of a document of the run, a file, or a document."""
 
 
 # --- Alignment ---------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ def compare_documents(
     threshold, notes = _threshold(index.run, threshold)
     (a_name, a_side), (b_name, b_side) = (_side(document, index) for document in (a, b))
     aligned = align(a_side, b_side, threshold)
-    reader = Reader(index.corpus.language, index_encoder(index.run))
+    reader = Reader.of(index)
     matches = []
     for match in aligned.matches:
         a_text = " ".join(a_side.sentences[slice(*match.a)])
@@ -456,17 +456,10 @@ def find_reuse(index: Index, *, threshold: float | None = None, where: str | Non
     return Reuse(items=tuple(pairs), documents=len(documents), threshold=threshold, notes=notes)
 
 
-def check_threshold(threshold: float | None) -> None:
-    """Raise `InputError` unless a least similarity is in (0, 1)."""
-    is_number = isinstance(threshold, int | float)
-    if threshold is not None and not (is_number and 0 < threshold < 1):
-        raise InputError(f"threshold: got {threshold!r:.80}; expected a number between 0 and 1")
-
-
 def _threshold(run: Run, threshold: float | None) -> tuple[float, tuple[str, ...]]:
     """Return the least similarity of matching sentences, and a note where it is a default."""
     if threshold is not None:
-        check_threshold(threshold)
+        check_rate(threshold, "threshold")
         return threshold, ()
     calibration = Calibration.current(run)
     if calibration is not None and calibration.matches is not None:
@@ -482,8 +475,8 @@ def _side_of(index: Index, document: int) -> Side:
 
 def _side(document: Given, index: Index) -> tuple[str, Side]:
     """Return the name of a document, and its sentences with their vectors."""
-    if isinstance(document, str | Path):
-        checked_text(str(document), "document")
+    if not isinstance(document, Document):
+        checked_text(str(document) if isinstance(document, Path) else document, "document")
         number = index.corpus.number_of(document) if isinstance(document, str) else None
         if number is not None:
             return str(document), _side_of(index, number)
@@ -492,13 +485,9 @@ def _side(document: Given, index: Index) -> tuple[str, Side]:
             example = "" if is_empty else f", such as {index.corpus.document(0).id!r}"
             raise InputError(f"{document}: neither a document of the run{example}, nor a file")
         document = _read(Path(document), index.run)
-    if isinstance(document, Document):
-        name = document.id
-        paragraphs = split_paragraphs(document.text, index.corpus.language)
-        sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
-    else:
-        name, sentences = "sentences", checked_texts(document, "sentences")
-    return name, Side(sentences, index.encoder.encode(sentences))
+    paragraphs = split_paragraphs(document.text, index.corpus.language)
+    sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
+    return document.id, Side(sentences, index.encoder.encode(sentences))
 
 
 def _read(path: Path, run: Run) -> Document:

@@ -30,9 +30,9 @@ from firth.search.calibration import (
     check_rate,
     percent,
 )
-from firth.search.documents import check_threshold, find_reuse
+from firth.search.documents import find_reuse
 from firth.search.evidence import Evidence, Reader
-from firth.search.index import Index, index_encoder
+from firth.search.index import Index
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
 from firth.text.types import Ints, Singles
@@ -228,10 +228,11 @@ def duplicates(
     so that they match only where a threshold is set. Sentences of documents that are aligned match
     from the rate of `firth.search.documents.RATE` on.
     """
-    check_threshold(threshold)
     if unit not in ("sentence", "document"):
         raise InputError(f"unit: got {unit!r}; expected sentence or document")
-    check_rate(false_share, "false share")
+    for name, value in (("threshold", threshold), ("false share", false_share)):
+        if value is not None:
+            check_rate(value, name)
     finder = _Finder(index, threshold, false_share, where)
     return finder.documents() if unit == "document" else finder.sentences()
 
@@ -247,7 +248,7 @@ class _Finder:
     ) -> None:
         self._index, self._corpus, self._threshold = index, index.corpus, threshold
         self._share, self._where = false_share, where
-        self._reader = Reader(self._corpus.language, index_encoder(index.run))
+        self._reader = Reader.of(index)
         self._ids, self._titles = self._corpus.document_ids(), self._corpus.document_titles()
         self._dates = self._corpus.document_dates()
         self._documents = self._by_age(index.selected(where))

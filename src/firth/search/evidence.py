@@ -6,16 +6,18 @@ are *related*, and no duplicates.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from firth.encoders.encoder import PretrainedEncoder
-from firth.encoders.kinds import FoundEncoder
 from firth.text.differences import Differences, DifferenceType, differences
 from firth.text.lexicon import lexicon_of
 from firth.text.near import Kind, WordTable, are_near
 from firth.text.tokens import tokens_of
 from firth.text.types import Singles
 from firth.text.words import normal_form
+
+if TYPE_CHECKING:
+    from firth.search.index import Index
 
 _FACTS = (DifferenceType.NUMBER, DifferenceType.DATE, DifferenceType.NAME, DifferenceType.ORDER)
 _MIN_WORDS = 6
@@ -38,20 +40,11 @@ class Evidence:
     differ: tuple[str, ...] = ()
 
 
-class SlotEncoder:
-    """The encoder of a run, opened when two fillings of one slot are first compared."""
+class _Fillings:
+    """The encoder of an index, opened when two fillings of one slot are first compared."""
 
-    def __init__(self, encoder: FoundEncoder) -> None:
-        self._encoder = encoder
-        self._vector = lru_cache(_FILLINGS)(self._encode)
-
-    @cached_property
-    def _opened(self) -> PretrainedEncoder:
-        return self._encoder.open()
-
-    def _encode(self, text: str) -> Singles:
-        vector: Singles = self._opened.encode([text])[0]
-        return vector
+    def __init__(self, index: "Index") -> None:
+        self._vector = lru_cache(_FILLINGS)(lambda text: index.encoder.encode([text])[0])
 
     def encode(self, texts: Sequence[str]) -> list[Singles]:
         """Return the vectors of a few words each."""
@@ -59,14 +52,15 @@ class SlotEncoder:
 
 
 class Reader:
-    """Compares pairs of texts of a language (ISO 639-1), or of one of several.
+    """Compares pairs of texts of a language (ISO 639-1), or of one of several."""
 
-    With the encoder of a run, the cosine of two fillings decides a slot.
-    """
+    def __init__(self, language: str = "en", encoder: _Fillings | None = None) -> None:
+        self._language, self._encoder = language, encoder
 
-    def __init__(self, language: str = "en", encoder: FoundEncoder | None = None) -> None:
-        self._language = language
-        self._encoder = SlotEncoder(encoder) if encoder is not None else None
+    @classmethod
+    def of(cls, index: "Index") -> "Reader":
+        """Compare texts of an index. The cosine of a pretrained encoder decides a slot."""
+        return cls(index.corpus.language, _Fillings(index) if index.is_pretrained else None)
 
     def _differences(self, a: str, b: str) -> Differences:
         return differences(a, b, language=self._language, encoder=self._encoder)

@@ -417,9 +417,11 @@ class _Part:
         self.count = int((documents >= 0).sum())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Base:
     """What an index has whichever documents come and go; `digest` is that of its stage."""
+
+    is_pretrained: bool
 
     rows: _Rows
     rotation: Rotation
@@ -431,12 +433,13 @@ class _Base:
 class Index:
     """Unit vectors and BM25 of all sentences of a run, by their numbers in `corpus`.
 
-    Use `Index.open`. Arrays are memory-mapped. `corpus` has all documents of the run, and
-    `unindexed` is the number of those that the index lacks.
+    Use `Index.open`. Arrays are memory-mapped. `corpus` has all documents of the run,
+    `unindexed` is the number of those that the index lacks, and `is_pretrained` says whether the
+    run has not learned the encoder.
     """
 
     def __init__(self, run: Run, base: "_Base") -> None:
-        self.run, self._base = run, base
+        self.run, self._base, self.is_pretrained = run, base, base.is_pretrained
         self.corpus, added, self._stamp = _documents_now(run, base.digest)
         self._rotation, corpus = base.rotation, self.corpus
         self._parts = parts = [_Part(rows, corpus) for rows in (base.rows, *added)]
@@ -468,6 +471,7 @@ class Index:
         folder = run.folder(INDEX)
         folder_of_own = None if pretrained else run.folder(STATIC)
         base = _Base(
+            is_pretrained=pretrained is not None,
             rows=_Rows(folder),
             rotation=_rotation(folder),
             stemmer=read_json(folder / _INFO)["stemmer"],

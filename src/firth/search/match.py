@@ -18,7 +18,7 @@ from firth.run.results import Record, Result, Results
 from firth.search.calibration import Strangers, percent, unlike
 from firth.search.evidence import Reader
 from firth.search.pairing import LEVELS, Compared, Found, grouped, leads
-from firth.search.profiles import candidates, cosines, differ_in, opposed_words, tables
+from firth.search.profiles import candidates, differ_in, dot_products, opposed_words, tables
 from firth.text.near import Kind
 from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
@@ -383,12 +383,12 @@ def _compared(
     stay = ~differ_in(*words, pairs, opposed_words(words[1], 2 if single else 1))
     pairs = pairs[0][stay], pairs[1][stay]
     similarities: dict[str, Singles] = {
-        WORDS: cosines(*halves(table.stems), pairs),
-        CHARACTERS: cosines(*halves(table.characters), pairs),
+        WORDS: dot_products(*halves(table.stems), pairs),
+        CHARACTERS: dot_products(*halves(table.characters), pairs),
     }
     similarities[BOTH] = (similarities[WORDS] + similarities[CHARACTERS]) / np.float32(2)
     if vectors:
-        similarities[ENCODER] = cosines(vectors[0], vectors[-1], pairs)
+        similarities[ENCODER] = dot_products(vectors[0], vectors[-1], pairs)
         similarities[ALL] = _mean(similarities[BOTH], similarities[ENCODER])
     are_equal = np.isin(pairs[0] * size + pairs[1], equal[0] * size + equal[1])
     sizes = n, size

@@ -166,20 +166,15 @@ def _met(left: Rows, right: Rows, apart: bool, executor: Executor) -> tuple[Ints
     return i, nearest[i, place]
 
 
-def cosines(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
-    """Return the cosine of each pair of unit rows, (pairs,), in [-1, 1]."""
-    values: Singles = np.clip(_products(left, right, pairs), -1, 1)
-    return values
-
-
-def _products(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
-    products = np.zeros(len(pairs[0]), np.float32)
-    for at in range(0, len(products), _PAIRS):
+def dot_products(left: Rows, right: Rows, pairs: tuple[Ints, Ints]) -> Singles:
+    """Return the scalar product of each pair of rows, (pairs,): of unit rows the cosine."""
+    values = np.zeros(len(pairs[0]), np.float32)
+    for at in range(0, len(values), _PAIRS):
         block = slice(at, at + _PAIRS)
         a, b = left[pairs[0][block]], right[pairs[1][block]]
         both = a.multiply(b) if not isinstance(a, np.ndarray) else a * b
-        products[block] = np.asarray(both.sum(axis=1)).ravel()
-    return products
+        values[block] = np.asarray(both.sum(axis=1)).ravel()
+    return values
 
 
 def opposed_words(rows: "sparse.csr_matrix", least: int = 1) -> frozenset[tuple[int, int]]:
@@ -228,7 +223,7 @@ def differ_in(
 ) -> npt.NDArray[np.bool_]:
     """Return for each pair whether the two texts differ in just two words that are opposed."""
     sizes = [np.diff(rows.indptr)[side] for rows, side in zip((left, right), pairs, strict=True)]
-    shared = _products(left, right, pairs)
+    shared = dot_products(left, right, pairs)
     near = np.flatnonzero((sizes[0] - shared == 1) & (sizes[1] - shared == 1))
 
     def of(rows: "sparse.csr_matrix", number: int) -> set[int]:

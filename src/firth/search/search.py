@@ -42,7 +42,7 @@ from firth.search.calibration import (
     answering,
     scripts_of,
 )
-from firth.search.index import Index, index_encoder
+from firth.search.index import Index
 from firth.text.types import Floats, Ints, Singles, starts
 
 Mode = Literal["hybrid", "dense", "lexical"]
@@ -283,8 +283,7 @@ class Search:
         # that its vectors go when it does.
         gathered = lru_cache(1)(lambda: index.gather(sample))
         self._compared = lru_cache(2)(lambda query: gathered().cosines(vector(query)))
-        self._is_pretrained = index_encoder(index.run) is not None
-        self._weight = PRETRAINED_WEIGHT if self._is_pretrained else DENSE_WEIGHT
+        self._weight = PRETRAINED_WEIGHT if index.is_pretrained else DENSE_WEIGHT
         self.dense_weight = self._weight * (calibration.share if calibration else 1.0)
 
     @classmethod
@@ -327,14 +326,14 @@ class Search:
         if not isinstance(top, int | np.integer) or top < 1:
             raise InputError(f"top: got {top!r}; expected a whole number from 1 on")
         hits, answer, is_foreign = tuple[Hit, ...](), "", self._is_foreign(query)
-        if self._is_pretrained or not is_foreign:
+        if self.index.is_pretrained or not is_foreign:
             best = self._distinct(query, top, mode, unit, where)
             hits = tuple(self._hits(query, best, unit, where))
         if self.calibration and self.calibration.answers:
             answer = hits[0].answer if hits else UNLIKELY
             answer = NOTHING if answer == UNLIKELY else answer
         has_word = any(map(self.index.bm25.frequency, self.index.bm25.content(query)))
-        if answer == NOTHING and not has_word and not self._is_pretrained:
+        if answer == NOTHING and not has_word and not self.index.is_pretrained:
             hits = ()
         unknown = (query,) if is_foreign else tuple(self.index.bm25.unknown(query))
         return Hits(items=hits, answer=answer, unknown=unknown, unindexed=self.unindexed)

@@ -26,11 +26,7 @@ from firth.text.types import Ints, Singles, starts
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
 _WORD = 64
-_FIRST = 2
-"""Words of 64 bits that are counted of every code; more would overflow counts of one byte."""
-_PART, _TIES = 4, 10
-_BLOCK = 1 << 15
-"""Codes that are compared at once, so that they and their counts fit into the processor's cache."""
+_TIES = 10
 _SHARE = 1 << 18
 """Codes that a thread compares before it takes the next."""
 
@@ -102,38 +98,19 @@ class Gathered:
 def candidates(codes: Codes, code: Codes, most: int, threads: Executor) -> Ints:
     """Return the ascending numbers of the codes that differ least from one.
 
-    Codes are columns, (words, n), of contiguous rows. 128 bits are counted of every code, and all
-    bits of the best quarter of each share of the codes, or of `most` if these are more. Codes that
-    differ as much as the last of the `most` come, too, up to ten times the number: a corpus may
-    have any number of equal sentences.
+    Codes are columns, (words, n). Those that differ as much as the last of the `most` come, too, up
+    to ten times the number: a corpus may have any number of equal sentences.
     """
 
-    def closest(start: int) -> tuple[Ints, Counts]:
+    def differing(start: int) -> Counts:
         share = codes[:, start : start + _SHARE]
-        differing = _differing(share[:_FIRST], code[:_FIRST])
-        rows = _least(differing, max(most, share.shape[1] // _PART))
-        differing = differing[rows]
-        for column, word in zip(share[_FIRST:], code[_FIRST:], strict=True):
-            differing += np.bitwise_count(column[rows] ^ word)
-        return start + rows, differing
+        counts = np.zeros(share.shape[1], np.uint16)
+        for column, word in zip(share, code, strict=True):
+            counts += np.bitwise_count(column ^ word)
+        return counts
 
-    shares = [*threads.map(closest, range(0, max(1, codes.shape[1]), _SHARE))]
-    numbers = np.concatenate([rows for rows, _ in shares])
-    return numbers[_least(np.concatenate([counts for _, counts in shares]), most)]
-
-
-def _differing(codes: Codes, code: Codes) -> Counts:
-    """Count the bits in which the first few words of all codes differ from one."""
-    size = codes.shape[1]
-    differing = np.empty(size, np.uint8)
-    mixed, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
-    for start in range(0, size, _BLOCK):
-        total = differing[start : start + _BLOCK]
-        total[:] = 0
-        for column, word in zip(codes[:, start : start + _BLOCK], code, strict=True):
-            np.bitwise_xor(column, word, out=mixed[: len(total)])
-            total += np.bitwise_count(mixed[: len(total)], out=counted[: len(total)])
-    return differing.astype(np.uint16)
+    counts = [*threads.map(differing, range(0, max(1, codes.shape[1]), _SHARE))]
+    return _least(np.concatenate(counts), most)
 
 
 def _least(counts: Counts, most: int) -> Ints:
