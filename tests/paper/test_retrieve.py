@@ -123,6 +123,7 @@ WORDS = st.lists(st.sampled_from("abcde"), max_size=5).map(" ".join)
 SOME = st.lists(WORDS, min_size=1, max_size=12)
 
 
+@settings(max_examples=25)  # Each fills a table of four million buckets.
 @given(chunks=SOME, sentences=SOME, n=st.integers(1, 14))
 def test_equals_brute_force(chunks: Sequence[str], sentences: Sequence[str], n: int) -> None:
     """Few words make many equal scores: order and cut-off are those of a stable full sort."""
