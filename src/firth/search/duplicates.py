@@ -31,7 +31,7 @@ from firth.search.calibration import (
     percent,
 )
 from firth.search.documents import find_reuse
-from firth.search.evidence import Evidence, Reader
+from firth.search.evidence import MIN_WORDS, Evidence, Reader
 from firth.search.index import Index
 from firth.search.vectors import similar_pairs
 from firth.text.near import Kind, Pairs, WordTable, are_near
@@ -39,8 +39,6 @@ from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
 
 Unit = Literal["sentence", "document"]
-MIN_WORDS = 6
-"""Shorter sentences are repeated in any large corpus by chance."""
 FALSE_SHARE = 0.05
 """Share of chance that is expected among the similar texts."""
 SAME_STORY = 0.5

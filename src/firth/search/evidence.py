@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from firth.search.index import Index
 
 _FACTS = (DifferenceType.NUMBER, DifferenceType.DATE, DifferenceType.NAME, DifferenceType.ORDER)
-_MIN_WORDS = 6
+MIN_WORDS = 6
+"""Shorter sentences are repeated in any large corpus by chance."""
 _FILLINGS = 1 << 12
 """Vectors of fillings that are remembered."""
 
@@ -110,7 +111,7 @@ class Reader:
         of_a, of_b = dict.fromkeys(a), dict.fromkeys(b)
         only_a = [text for text in of_a if text not in of_b]
         texts = [*only_a, *(text for text in of_b if text not in of_a)]
-        near = WordTable([texts], _MIN_WORDS).near(before=len(only_a))
+        near = WordTable([texts], MIN_WORDS).near(before=len(only_a))
         facts = [
             str(item)
             for i, j in zip(near.left.tolist(), near.right.tolist(), strict=True)

@@ -395,16 +395,15 @@ class _Part:
     """The rows of one stage, and what they belong to among the documents of a corpus.
 
     Attributes:
-        vectors, wholes, codes, postings: Those of the rows.
-        sentences: int64: sentence of each row of `postings`; -1 for titles and what is removed.
-        documents: int64: document of each row of `postings`; -1 for what is removed.
+        rows: The rows.
+        sentences: int64: sentence of each row of the postings; -1 for titles and what is removed.
+        documents: int64: document of each row of the postings; -1 for what is removed.
         owners: int64, (m,): document of each entry; -1 for what is removed, or has no sentence.
         count: Number of documents and copies that are not removed.
     """
 
     def __init__(self, rows: _Rows, corpus: Corpus) -> None:
-        self.vectors, self.wholes = rows.vectors, rows.wholes
-        self.codes, self.postings = rows.codes, rows.postings
+        self.rows = rows
         entries, numbers = _entries(corpus)
         places, sizes = _numbers(entries, rows.entries), rows.entries[:, 1]
         documents = np.where(places < 0, -1, numbers[places])
@@ -443,20 +442,23 @@ class Index:
         self.corpus, added, self._stamp = _documents_now(run, base.digest)
         self._rotation, corpus = base.rotation, self.corpus
         self._parts = parts = [_Part(rows, corpus) for rows in (base.rows, *added)]
-        self.dimensions = int(parts[0].vectors.shape[1])
+        self._vectors = [part.rows.vectors for part in parts]
+        self._wholes = [part.rows.wholes for part in parts]
+        self.dimensions = int(self._vectors[0].shape[1])
         self.unindexed = len(_entries(corpus)[0]) - sum(part.count for part in parts)
-        self._starts = np.cumsum([0, *(len(part.vectors) for part in parts)]).tolist()
-        self._sentence_of = np.concatenate([p.sentences[: len(p.vectors)] for p in parts])
+        self._starts = np.cumsum([0, *map(len, self._vectors)]).tolist()
+        self._sentence_of = np.concatenate(
+            [part.sentences[: len(part.rows.vectors)] for part in parts]
+        )
         self._alive = np.flatnonzero(self._sentence_of >= 0)
         self._row_of = np.full(len(corpus), -1)
         self._row_of[self._sentence_of[self._alive]] = self._alive
-        self._whole_of = np.full((corpus.n_documents, 2), -1)
-        for number, part in enumerate(parts):
-            entries = np.flatnonzero(part.owners >= 0)
-            self._whole_of[part.owners[entries], 0] = number
-            self._whole_of[part.owners[entries], 1] = entries
+        owners = np.concatenate([part.owners for part in parts])
+        entries = np.flatnonzero(owners >= 0)
+        self._entry_of = np.full(corpus.n_documents, -1)
+        self._entry_of[owners[entries]] = entries
         self.bm25 = Bm25(
-            [part.postings for part in parts],
+            [part.rows.postings for part in parts],
             [part.sentences for part in parts],
             [part.documents for part in parts],
             (len(corpus), corpus.n_documents),
@@ -518,11 +520,7 @@ class Index:
 
     def vectors(self, sentences: npt.ArrayLike) -> Singles:
         """Return unit vectors of sentences, float32, (n, d); zero for one that is not indexed."""
-        rows = self._row_of[np.asarray(sentences, np.int64)]
-        vectors = np.zeros((len(rows), self.dimensions), np.float32)
-        indexed = np.flatnonzero(rows >= 0)
-        vectors[indexed] = self._stored(rows[indexed])
-        return vectors
+        return _gathered(self._vectors, self._row_of[np.asarray(sentences, np.int64)])
 
     def gather(self, documents: Ints) -> Gathered:
         """Return the vectors of documents, each of which has sentences, and of all of these."""
@@ -532,12 +530,7 @@ class Index:
 
     def wholes(self, documents: Ints) -> Singles:
         """Return unit vectors of documents, float32, (m, d); zero for one that is not indexed."""
-        wholes = np.zeros((len(documents), self.dimensions), np.float32)
-        part_of, entries = self._whole_of[documents].T
-        for number, part in enumerate(self._parts):
-            at = np.flatnonzero(part_of == number)
-            wholes[at] = part.wholes[entries[at]]
-        return wholes
+        return _gathered(self._wholes, self._entry_of[documents])
 
     def nearest(self, vector: Singles, k: int, *, within: Ints | None = None) -> Ints:
         """Return the k sentences nearest to a query, or fewer where there are fewer, nearest first.
@@ -556,19 +549,8 @@ class Index:
         if len(rows) > EXACT:
             rows = self._with_near_codes(vector, rows, max(COMPARED, 10 * k))
         sentences = self._sentence_of[rows]
-        cosines = np.einsum("nd,d->n", self._stored(rows).astype(np.float32), vector)
+        cosines = np.einsum("nd,d->n", _gathered(self._vectors, rows), vector)
         return sentences[np.lexsort((sentences, -cosines))[:k]]
-
-    def _stored(self, rows: Ints) -> Halves:
-        """Return the vectors of rows, (n, d)."""
-        if len(self._parts) == 1:
-            return self._parts[0].vectors[rows]
-        stored = np.empty((len(rows), self.dimensions), np.float16)
-        part_of = np.searchsorted(self._starts, rows, side="right") - 1
-        for number, part in enumerate(self._parts):
-            at = np.flatnonzero(part_of == number)
-            stored[at] = part.vectors[rows[at] - self._starts[number]]
-        return stored
 
     def _with_near_codes(self, vector: Singles, rows: Ints, most: int) -> Ints:
         """Return the rows whose codes are nearest to that of a query, about `most` of each part."""
@@ -578,12 +560,23 @@ class Index:
             searched = rows[slice(*np.searchsorted(rows, [start, end]).tolist())]
             masked = end - start - len(searched)
             if masked <= most:  # Looking at a few too many is faster than copying all others.
-                near = candidates(part.codes, code, most + masked, self._threads) + start
+                near = candidates(part.rows.codes, code, most + masked, self._threads) + start
                 selected.append(near[np.isin(near, searched)] if masked else near)
             else:
-                near = candidates(part.codes[:, searched - start], code, most, self._threads)
+                near = candidates(part.rows.codes[:, searched - start], code, most, self._threads)
                 selected.append(searched[near])
         return np.concatenate(selected)
+
+
+def _gathered(parts: Sequence[Halves], rows: Ints) -> Singles:
+    """Return rows of arrays that follow one another, float32, (n, d); zero for -1."""
+    vectors = np.zeros((len(rows), parts[0].shape[1]), np.float32)
+    start = 0
+    for part in parts:
+        at = np.flatnonzero((rows >= start) & (rows < start + len(part)))
+        vectors[at] = part[rows[at] - start]
+        start += len(part)
+    return vectors
 
 
 def _documents_now(run: Run, digest: str) -> tuple[Corpus, list[_Rows], tuple[int, ...]]:

@@ -182,7 +182,7 @@ class Matches(Results[Match]):
             differ = f"; differ in {', '.join(item.differ)}" if item.differ else ""
             yield f"  {item.kind.value}, similarity {item.score:.2f}{chance}{differ}"
 
-    def review(self, file: str | Path, count: int = 60, seed: int = 13) -> Review | None:
+    def review(self, file: str | Path, count: int = 60) -> Review | None:
         """Write some matches to judge, or read them back; near misses count in what they prove.
 
         Fill the column `match` with 1 or 0, and call this again.
@@ -190,14 +190,13 @@ class Matches(Results[Match]):
         Args:
             file: CSV. A file that is there is read.
             count: Matches, of which every one is as likely to be drawn.
-            seed: Of the draw.
 
         Raises:
             InputError: A row of a file that is there has neither 1 nor 0.
         """
         path = Path(file)
         if not path.exists():
-            drawn = np.random.default_rng(seed).permutation(self.matches)[:count]
+            drawn = np.random.default_rng(13).permutation(self.matches)[:count]
             found = [self.found[at].as_dict() for at in np.sort(drawn).tolist()]
             names = ("left_id", "text", "right_id", "nearest", "differ")
             write_rows(path, [{"match": ""} | {key: row[key] for key in names} for row in found])
