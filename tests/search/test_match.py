@@ -337,8 +337,8 @@ def test_the_result_does_not_depend_on_blocks_and_processes(
 ) -> None:
     """Small blocks and two processes give the same bytes."""
     whole = match(LEFT, PAIRED, encoder=Words())
-    monkeypatch.setattr("firth.search.profiles._ROWS", 64)
-    monkeypatch.setattr("firth.search.profiles._PAIRS", 500)
+    monkeypatch.setattr("firth.search.pairing._ROWS", 64)
+    monkeypatch.setattr("firth.search.pairing._PAIRS", 500)
     assert match(LEFT, PAIRED, encoder=Words()).records() == whole.records()
     assert match(LEFT, PAIRED, encoder=Words(), executor=Processes(2)).records() == whole.records()
 
@@ -346,7 +346,7 @@ def test_the_result_does_not_depend_on_blocks_and_processes(
 def test_long_lists_meet_by_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hundredth of the products the same matches are found."""
     whole = match(LEFT, PAIRED)
-    monkeypatch.setattr("firth.search.profiles._WORK", 100_000)
+    monkeypatch.setattr("firth.search.pairing._WORK", 100_000)
     few = match(LEFT, PAIRED)
     assert {item.left for item in few.found} >= {*range(200)} & {item.left for item in whole.found}
     assert few.records() != whole.records(), "premise"

@@ -434,6 +434,15 @@ class Calibration(Result):
         same = all(inputs.get(name) == digest for name, digest in run.inputs(INDEX).items())
         return cls.open(run) if same else None
 
+    @classmethod
+    def of_matches(cls, run: Run) -> "tuple[Calibration | None, str]":
+        """Return the calibration of the run's index that knows of matches, or None and why."""
+        calibration = cls.current(run)
+        if calibration is not None and calibration.matches is not None:
+            return calibration, ""
+        why = UNKNOWN if calibration else "The run has no calibration. Run firth build."
+        return None, f"{why} So the threshold is {UNMEASURED}."
+
     @property
     def proof(self) -> str:
         """Whether a rate is modelled, or proved, and by what."""

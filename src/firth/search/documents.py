@@ -24,7 +24,7 @@ from firth.run.console import WIDTH, plural, progress
 from firth.run.errors import InputError
 from firth.run.results import Record, Result, Results, plain
 from firth.run.run import Run
-from firth.search.calibration import UNKNOWN, UNMEASURED, Calibration, check_rate
+from firth.search.calibration import UNMEASURED, Calibration, check_rate
 from firth.search.evidence import Reader
 from firth.search.index import Index
 from firth.search.vectors import similar_pairs
@@ -461,11 +461,8 @@ def _threshold(run: Run, threshold: float | None) -> tuple[float, tuple[str, ...
     if threshold is not None:
         check_rate(threshold, "threshold")
         return threshold, ()
-    calibration = Calibration.current(run)
-    if calibration is not None and calibration.matches is not None:
-        return calibration.threshold(RATE), ()
-    why = "The run has no calibration." if calibration is None else UNKNOWN
-    return UNMEASURED, (f"{why} So the threshold is {UNMEASURED}.",)
+    known, note = Calibration.of_matches(run)
+    return (known.threshold(RATE), ()) if known else (UNMEASURED, (note,))
 
 
 def _side_of(index: Index, document: int) -> Side:

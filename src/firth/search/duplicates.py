@@ -21,15 +21,7 @@ from firth.run.errors import InputError
 from firth.run.outputs import claim_output, write_json_lines
 from firth.run.results import Record, Results, plain
 from firth.run.run import Run
-from firth.search.calibration import (
-    FEWEST,
-    FLOOR,
-    UNKNOWN,
-    UNMEASURED,
-    Calibration,
-    check_rate,
-    percent,
-)
+from firth.search.calibration import FEWEST, FLOOR, UNMEASURED, Calibration, check_rate, percent
 from firth.search.documents import find_reuse
 from firth.search.evidence import MIN_WORDS, Evidence, Reader
 from firth.search.index import Index
@@ -324,14 +316,11 @@ class _Finder:
     ) -> tuple[Pairs, float, float | None]:
         """Return similar sentences, their least cosine, and the expected share of chance."""
         run, sentences = self._index.run, order[distinct]
-        calibration, threshold = Calibration.current(run), self._threshold
-        null = calibration if calibration is not None and calibration.matches else None
-        if threshold is None and null is not None:
-            threshold = null.threshold(FLOOR, len(sentences))
-        elif threshold is None:
-            threshold = UNMEASURED
-            why = UNKNOWN if calibration else "The run has no calibration. Run firth build."
-            self._notes.append(f"{why} So the threshold is {UNMEASURED}.")
+        null, note = Calibration.of_matches(run)
+        threshold = self._threshold
+        if threshold is None:
+            threshold = null.threshold(FLOOR, len(sentences)) if null else UNMEASURED
+            self._notes += [note] if note else []
         similar = similar_pairs(
             lambda rows: self._index.vectors(sentences[rows]),
             len(sentences),

@@ -17,8 +17,18 @@ from firth.run.outputs import write_rows
 from firth.run.results import Record, Result, Results
 from firth.search.calibration import Strangers, percent, unlike
 from firth.search.evidence import Reader
-from firth.search.pairing import LEVELS, Compared, Found, grouped, leads
-from firth.search.profiles import candidates, differ_in, dot_products, opposed_words, tables
+from firth.search.pairing import (
+    LEVELS,
+    Compared,
+    Found,
+    candidates,
+    differ_in,
+    dot_products,
+    grouped,
+    leads,
+    opposed_words,
+    tables,
+)
 from firth.text.near import Kind
 from firth.text.types import Ints, Singles
 from firth.text.words import normal_form
