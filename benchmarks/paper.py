@@ -30,7 +30,7 @@ from firth.run.settings import derive_seed
 from firth.run.stage import Stage
 from firth.train.students import shown_name
 
-SEED, CONTEXTS, PAIRS, MOST = 13, 16, 80, 1_500
+SEED, CONTEXTS, PAIRS, MOST = 13, 16, 400, 1_500
 RATED = "sts-b:dev", "sts13", "sts14", "str-2021"
 """STSb dev chooses, the others confirm; at most 1,500 random pairs of each."""
 VARIANTS: dict[str, dict[str, Any]] = {
