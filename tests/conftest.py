@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import process_time
+from timeit import timeit
 from typing import Any
 
 import pytest
@@ -61,12 +63,11 @@ def blocks(page: str, kind: str = "python") -> list[str]:
 
 def grows(work: Callable[[str], object], part: str, short: int, long: int, factor: int) -> bool:
     """Return whether the processor time of work on a repeated part, cut at two lengths, grows by
-    more than a factor, in each of three tries; a twentieth of a second is no time."""
+    more than a factor, in each of three tries; a twentieth of a second is no time, and garbage is
+    not collected meanwhile."""
 
     def seconds(length: int) -> float:
-        began = process_time()
-        work((part * length)[:length])
-        return process_time() - began
+        return timeit(partial(work, (part * length)[:length]), timer=process_time, number=1)
 
     return seconds(long) > 0.05 and all(seconds(long) > factor * seconds(short) for _ in range(3))
 
