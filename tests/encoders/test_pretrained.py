@@ -8,12 +8,13 @@ import pytest
 from tests.encoders.conftest import TEXTS
 
 from firth.encoders import pretrained
+from firth.encoders.encoder import PretrainedEncoder
 from firth.encoders.kinds import open_encoder
 from firth.encoders.pretrained import (
     PRETRAINED,
-    RunEncoder,
     build_pretrained,
     open_run_encoder,
+    open_words,
     sample_sentences,
 )
 from firth.encoders.words import BagEncoder
@@ -39,13 +40,13 @@ def test_a_run_reads_sentences_and_their_words(
     run = with_encoder(words_run, model)
     build_pretrained(run)
     expected = open_encoder(str(model)).encode(TEXTS)
-    encoder = RunEncoder.open(run)
-    np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
-    assert encoder.has_states
-    vectors, states = encoder.read(TEXTS)
+    words = open_words(run)
+    np.testing.assert_array_equal(words.encoder.encode(TEXTS), expected)
+    assert words.encoder.read_tokens is not None
+    vectors, states = words(TEXTS)
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
     assert [len(rows) for rows in states] == [3, 0, 13, 1]
-    mean = np.concatenate(encoder.read(sample_sentences(run, 50))[1]).mean(axis=0)
+    mean = np.concatenate(words(sample_sentences(run, 50))[1]).mean(axis=0)
     assert np.abs(mean).max() < 0.3
 
 
@@ -53,7 +54,7 @@ def test_without_one_a_run_has_its_word_vectors(words_run: Run, tiny_encoder: Pa
     """And a stage that was built for an earlier setting is removed."""
     assert isinstance(open_run_encoder(words_run), BagEncoder)
     build_pretrained(with_encoder(words_run, tiny_encoder))
-    assert isinstance(open_run_encoder(words_run), RunEncoder)
+    assert isinstance(open_run_encoder(words_run), PretrainedEncoder)
     assert build_pretrained(words_run) is None
     assert isinstance(open_run_encoder(words_run), BagEncoder)
     assert not (words_run.path / PRETRAINED.name).exists()

@@ -109,7 +109,7 @@ def origin_over(corpus: Corpus, fits: Any = None, **contexts: Any) -> Origin:
 
 
 def generator_of(origin: Origin) -> WordGenerator:
-    generator: Any = origin.context_fit._generator
+    generator: Any = origin._generator
     return generator  # type: ignore[no-any-return]
 
 
@@ -177,18 +177,18 @@ def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
     """v_{s1} and v_{s2} computed by hand over C_{s1} + C_{s2} give the same similarity."""
     origin = origin_over(corpus)
     (profile,) = origin.profiles([(A, B)])
-    places, weights = profile.positions.tolist(), origin.weights
-    terms = origin.context_fit.terms([(sentence, place) for sentence in (A, B) for place in places])
-    v1, v2 = np.split(fit(terms, weights), 2)
-    assert v1 == pytest.approx(profile.vectors(weights)[0])
+    v1, v2 = (
+        fit(one, origin.weights) for one in origin.terms([(s, profile.positions) for s in (A, B)])
+    )
+    assert v1 == pytest.approx(profile.vectors(origin.weights)[0])
     assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(origin.similarities([(A, B)])[0])
 
 
 def test_pmi_terms_are_differences(corpus: Corpus) -> None:
     """Every likelihood loses its baseline; the coherence term stays."""
-    asked = [(A, place) for place in positions_of(corpus)[:2].tolist()]
-    raw = origin_over(corpus, {"pmi": False}).context_fit.terms(asked)
-    corrected = origin_over(corpus, {"pmi": True}).context_fit.terms(asked)
+    fits = [(A, positions_of(corpus)[:2])]
+    (raw,) = origin_over(corpus, {"pmi": False}).terms(fits)
+    (corrected,) = origin_over(corpus, {"pmi": True}).terms(fits)
     assert corrected[:, 2] == pytest.approx(raw[:, 2] + 3)
     assert corrected[:, 0] == pytest.approx(raw[:, 0])
 

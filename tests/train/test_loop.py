@@ -1,4 +1,4 @@
-"""The training loop: exact resumption, shared steps, and batches in parts."""
+"""The training loop: exact resumption, shared steps, and what learned."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +13,7 @@ from torch.nn import functional
 
 from firth.run.errors import DamagedError, InputError
 from firth.run.settings import derive_seed
-from firth.train import loop
-from firth.train.loop import Best, History, Schedule, in_parts, mean_of, train, verdict
+from firth.train.loop import Best, History, Schedule, mean_of, train, verdict
 
 SCHEDULE = Schedule(steps=12, rate=0.05, warmup=3, checkpoint_steps=4, seed=5, report_steps=3)
 
@@ -136,36 +135,6 @@ def test_how_long_a_long_gradient_is_plays_no_part(tmp_path: Path) -> None:
         return model.weight.detach()
 
     torch.testing.assert_close(trained(1e3, 1e6), trained(1e4, 1e4))
-
-
-def gradients(model: Net, rows: Tensor, parts: int, loss: Callable[[Tensor], Tensor]) -> Any:
-    """Return the gradients of a loss of vectors that are computed in parts."""
-    torch.manual_seed(2)
-    vectors = in_parts(lambda some: model.vectors(rows[some]), len(rows), parts)
-    loss(vectors).backward()  # type: ignore[no-untyped-call]
-    return [each.grad for each in model.first.parameters()]
-
-
-@pytest.mark.parametrize("parts", [2, 3, 4])
-def test_a_batch_in_parts_has_the_gradients_of_the_whole(parts: int) -> None:
-    rows = torch.cat([batch(step)[0] for step in range(2)])
-
-    def loss(vectors: Tensor) -> Tensor:
-        return (vectors @ vectors.T).softmax(dim=1).diagonal().sum()
-
-    # Without dropout, which differs by part.
-    one, other = (gradients(Net().eval(), rows, count, loss) for count in (parts, 1))
-    torch.testing.assert_close(one, other)
-
-
-def test_dropout_repeats_in_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    def loss(vectors: Tensor) -> Tensor:
-        assert (vectors == 0).any(), "dropout is at work"
-        return vectors.sum()
-
-    released = gradients(Net().train(), batch(1)[0], 2, loss)
-    monkeypatch.setattr(loop, "checkpoint", lambda encode, part, **_: encode(part))
-    assert all(map(torch.equal, released, gradients(Net().train(), batch(1)[0], 2, loss)))
 
 
 def test_best_keeps_the_highest_figure(tmp_path: Path) -> None:

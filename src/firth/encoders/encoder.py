@@ -264,14 +264,14 @@ class WordDirections:
         return cls(encoder, stemmer, states.mean(axis=0) if len(states) else np.zeros(1))
 
     def __call__(self, texts: Sequence[str]) -> tuple[Singles, list[Floats]]:
-        """Return vectors of any length, (n, d), and directions of each text's distinct stems."""
+        """Return unit vectors, (n, d), and unit directions of each text's distinct stems."""
         encoder = self.encoder
         if encoder.read_tokens is None:
-            return encoder.vectors(texts), self._alone(texts)
+            return unit_singles(encoder.vectors(texts)), self._alone(texts)
         vectors, tokens = encoder.read_tokens(texts)
         rows = zip(texts, tokens, strict=True)
         states = [_by_stem(text, of_text, self._stemmer) for text, of_text in rows]
-        return vectors, [_centered(rows, self.mean) for rows in states]
+        return unit_singles(vectors), [_centered(rows, self.mean) for rows in states]
 
     def _alone(self, texts: Sequence[str]) -> list[Floats]:
         """Return unit directions of the first word of each distinct stem, by itself."""

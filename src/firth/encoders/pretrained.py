@@ -4,8 +4,7 @@ The weights of a pretrained model stay where they are. The stage keeps the finge
 files, or that of an encoder without files, and the mean of the directions of words.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.encoder import Encoder, WordDirections, unit_singles
-from firth.encoders.kinds import EncoderKind, FoundEncoder, find_encoder
+from firth.encoders.encoder import Encoder, UnitEncoder, WordDirections
+from firth.encoders.kinds import FoundEncoder, find_encoder
 from firth.encoders.words import WORDS, BagEncoder, WordSpace
 from firth.run.errors import InputError
 from firth.run.files import (
@@ -28,7 +27,6 @@ from firth.run.files import (
 from firth.run.run import Run
 from firth.run.settings import EncoderSettings, derive_seed, pretrained_name
 from firth.run.stage import MANIFEST, Outcome, Stage, claim
-from firth.text.types import Floats, Singles
 from firth.text.words import stemmer_of
 
 PRETRAINED = Stage("pretrained", version=2)
@@ -39,53 +37,20 @@ _SAMPLE = 1_000
 """Sentences of the corpus whose words have directions with the mean 0."""
 
 
-@dataclass(frozen=True)
-class RunEncoder:
-    """The pretrained encoder of a run, and what reads words with it."""
-
-    kind: EncoderKind
-    words: WordDirections
-
-    @classmethod
-    def open(cls, run: Run) -> "RunEncoder":
-        """Open what the stage `pretrained` describes; its model must not have changed."""
-        folder, record = run.folder(PRETRAINED), _record(run)
-        arrays, _ = read_arrays(folder / _STATISTICS)
-        encoder = encoder_of(run, record["model"])
-        if encoder.files is not None:
-            encoder.files.check(record["files"])
-        elif encoder.fingerprint != record["fingerprint"]:
-            raise InputError(
-                f"{record['model']}: has changed; the run was built with another encoder. Build it "
-                "again: firth build"
-            )
-        opened = encoder.open(EncoderSettings.model_validate(record["settings"]))
-        words = WordDirections(opened, record["stemmer"], arrays["words"], record["floor"])
-        return cls(encoder.kind, words)
-
-    @property
-    def name(self) -> str:
-        """The name of the encoder, for tables."""
-        return self.words.encoder.name
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self.words.encoder.dimensions
-
-    @property
-    def has_states(self) -> bool:
-        """Whether it reads words in their sentences."""
-        return self.words.encoder.read_tokens is not None
-
-    def encode(self, texts: Sequence[str]) -> Singles:
-        """Return unit vectors of n texts, (n, dimensions), which are those of the index."""
-        return self.words.encoder.encode(texts)
-
-    def read(self, texts: Sequence[str]) -> tuple[Singles, list[Floats]]:
-        """Return unit vectors, (n, d), and unit directions of each text's distinct stems."""
-        vectors, states = self.words(texts)
-        return unit_singles(vectors), states
+def open_words(run: Run) -> WordDirections:
+    """Open what the stage `pretrained` describes; its model must not have changed."""
+    folder, record = run.folder(PRETRAINED), _record(run)
+    arrays, _ = read_arrays(folder / _STATISTICS)
+    encoder = encoder_of(run, record["model"])
+    if encoder.files is not None:
+        encoder.files.check(record["files"])
+    elif encoder.fingerprint != record["fingerprint"]:
+        raise InputError(
+            f"{record['model']}: has changed; the run was built with another encoder. Build it "
+            "again: firth build"
+        )
+    opened = encoder.open(EncoderSettings.model_validate(record["settings"]))
+    return WordDirections(opened, record["stemmer"], arrays["words"], record["floor"])
 
 
 def with_encoder(run: Run, encoder: Encoder) -> Run:
@@ -138,10 +103,10 @@ def _record(run: Run) -> dict[str, Any]:
     return record
 
 
-def open_run_encoder(run: Run) -> RunEncoder | BagEncoder:
+def open_run_encoder(run: Run) -> UnitEncoder:
     """Open the encoder of a run's scorer: the pretrained one, or else its word vectors."""
     if run.has(PRETRAINED):
-        return RunEncoder.open(run)
+        return open_words(run).encoder
     return BagEncoder(WordSpace.load(run.folder(WORDS)))
 
 

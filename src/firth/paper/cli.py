@@ -108,7 +108,7 @@ def explain(
 ) -> None:
     """Show Origin's similarity of two texts (Eq. 4), and the contexts that add most to it.
 
-    Scores of a file of pairs: firth similarity --model baseline:origin@RUN --pairs-file FILE.
+    Scores of rated pairs: firth evaluate baseline:origin@RUN --task FILE.
     """
     require("torch", "torch", _METHOD)
     from firth.paper.origin import Origin

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, logsigmoid
@@ -20,10 +20,11 @@ from torch.nn.functional import layer_norm, logsigmoid
 from firth.corpus.corpus import Corpus
 from firth.encoders.transformer import device
 from firth.paper.tokens import Pairs, TokenTable, encodable
-from firth.run.files import read_json, write_atomically, write_json
+from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.stage import Stage
 from firth.text.types import Ints, Singles
+from firth.train.loop import write_tensors
 from firth.train.tokenizer import open_tokenizer
 
 COHERENCE = Stage("paper/coherence", 7, "torch", "firth paper build")
@@ -135,8 +136,7 @@ def seeded(seed: int) -> Iterator[None]:
 def save_model(folder: Path, model: CoherenceModel, shape: Shape) -> None:
     """Write shape and weights. The weights, written last, mark the model as complete."""
     write_json(folder / SHAPE, asdict(shape))
-    with write_atomically(folder / WEIGHTS) as partial:
-        save_file({n: value.cpu().contiguous() for n, value in model.state_dict().items()}, partial)
+    write_tensors(folder / WEIGHTS, model.state_dict())
 
 
 def load_model(folder: Path) -> tuple[CoherenceModel, Shape]:

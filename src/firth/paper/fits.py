@@ -1,16 +1,12 @@
 """Context fits (Eq. 3) of sentences, and the similarity of two vectors of them (Eq. 4)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from firth.corpus.corpus import Corpus
-from firth.paper.coherence import Coherence
-from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import Measure, Weights
-from firth.paper.tokens import Role, contexts_of
 from firth.run.errors import InputError
 from firth.text.types import Floats, Ints, Singles
 
@@ -54,43 +50,6 @@ def resolved(
 
 EQUAL = Weights(coherence=1, sentence=1, left=1, right=1)
 """Weights by which all terms are computed."""
-
-
-class ContextFit:
-    """Computes the terms of Eq. 3. Terms whose weight is 0 are not computed, and are 0."""
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        coherence: Coherence,
-        generator: Seq2Seq,
-        weights: Weights,
-        pmi: bool,
-        window: int,
-    ) -> None:
-        self._corpus, self._coherence, self._generator = corpus, coherence, generator
-        self._weights, self._pmi, self._window = weights, pmi, window
-
-    def terms(self, fits: Sequence[tuple[str, int]]) -> Terms:
-        """Return the terms of each (sentence, position in the corpus), in their order."""
-        texts = sorted({sentence for sentence, _ in fits})
-        row = {sentence: i for i, sentence in enumerate(texts)}
-        places, column = np.unique([place for _, place in fits], return_inverse=True)
-        positions = places.astype(np.int64)
-        rows = np.array([row[sentence] for sentence, _ in fits], np.int64)
-        pairs = np.column_stack((rows, column.astype(np.int64)))
-        terms = np.zeros((len(pairs), len(TERMS)), np.float32)
-        if self._weights.coherence:
-            terms[:, 0] = self._coherence.log_probabilities(texts, positions, pairs)
-        roles = frozenset(role for role in Role if getattr(self._weights, role.name.lower()))
-        if not roles:
-            return terms
-        contexts = contexts_of(self._corpus, positions, self._window)
-        logs = self._generator.likelihoods(texts, contexts, pairs, roles)
-        if self._pmi:
-            logs = logs - self._generator.likelihoods(texts, contexts, pairs, roles, False)
-        terms[:, 1:] = logs[[Role.SENTENCE, Role.LEFT, Role.RIGHT]].T
-        return terms
 
 
 @dataclass(frozen=True)

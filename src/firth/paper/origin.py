@@ -9,20 +9,11 @@ import numpy as np
 from firth.corpus.corpus import Corpus
 from firth.paper.coherence import COHERENCE, Coherence
 from firth.paper.contexts import Candidates, choose
-from firth.paper.fits import (
-    EQUAL,
-    TERMS,
-    ContextFit,
-    ContextSet,
-    PairProfile,
-    Terms,
-    contributions,
-    resolved,
-)
+from firth.paper.fits import EQUAL, TERMS, ContextSet, PairProfile, Terms, contributions, resolved
 from firth.paper.retrieve import RETRIEVE, ChunkIndex, build_index
 from firth.paper.seq2seq import Seq2Seq
 from firth.paper.settings import PaperSettings, Weights
-from firth.paper.tokens import contexts_of, positions_of
+from firth.paper.tokens import Role, contexts_of, positions_of
 from firth.paper.train_coherence import train_coherence
 from firth.paper.train_generator import GENERATOR, open_generator, train_generator
 from firth.run.console import Progress
@@ -111,9 +102,7 @@ class Origin:
     ) -> None:
         self.corpus, self.index, self.settings = corpus, index, settings
         self.weights = weights or resolved(settings.fits.weights, {}, {})
-        self.context_fit = ContextFit(
-            corpus, coherence, generator, self.weights, settings.fits.pmi, settings.window
-        )
+        self._coherence, self._generator = coherence, generator
         self.candidates = Candidates(
             positions=positions_of(corpus),
             index=index,
@@ -216,13 +205,34 @@ class Origin:
 
     def terms(self, asked: Sequence[tuple[str, Ints]]) -> list[Terms]:
         """Return the terms of each sentence in its positions; equal fits are computed once."""
-        wanted = sorted({(s, p) for s, positions in asked for p in positions.tolist()})
-        terms = self.context_fit.terms(wanted)
-        row = {key: i for i, key in enumerate(wanted)}
+        distinct = sorted({(s, p) for s, positions in asked for p in positions.tolist()})
+        terms = self._terms(distinct)
+        row = {key: i for i, key in enumerate(distinct)}
         return [
             terms[np.array([row[s, p] for p in positions.tolist()], np.int64)]
             for s, positions in asked
         ]
+
+    def _terms(self, fits: Sequence[tuple[str, int]]) -> Terms:
+        """Return the terms of (sentence, position) pairs; those of weight 0 are not computed."""
+        texts = sorted({sentence for sentence, _ in fits})
+        row = {sentence: i for i, sentence in enumerate(texts)}
+        positions, columns = np.unique([place for _, place in fits], return_inverse=True)
+        positions = positions.astype(np.int64)
+        rows = np.array([row[sentence] for sentence, _ in fits], np.int64)
+        pairs = np.column_stack((rows, columns.astype(np.int64)))
+        terms = np.zeros((len(pairs), len(TERMS)), np.float32)
+        if self.weights.coherence:
+            terms[:, 0] = self._coherence.log_probabilities(texts, positions, pairs)
+        roles = frozenset(role for role in Role if getattr(self.weights, role.name.lower()))
+        if not roles:
+            return terms
+        contexts = contexts_of(self.corpus, positions, self.settings.window)
+        logs = self._generator.likelihoods(texts, contexts, pairs, roles)
+        if self.settings.fits.pmi:
+            logs = logs - self._generator.likelihoods(texts, contexts, pairs, roles, False)
+        terms[:, 1:] = logs[[Role.SENTENCE, Role.LEFT, Role.RIGHT]].T
+        return terms
 
     def explain(self, text1: str, text2: str) -> Explanation:
         """Return the score of a pair with its contexts, those that add most first.

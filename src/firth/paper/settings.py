@@ -13,7 +13,6 @@ from pydantic import model_validator
 from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
 from firth.run.settings import Count, Fraction, NonNegative, Positive, Section
-from firth.train.settings import TrainingSettings
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +29,7 @@ class RetrieveSettings(Section):
     """Chunks retrieved for a sentence (the paper: 20,000)."""
 
 
-class CoherenceSettings(TrainingSettings):
+class CoherenceSettings(Section):
     """The discriminative model p(y=1 | c_<, s, c_>) (§3.2.1)."""
 
     interaction: Literal["bilinear", "additive"] = "bilinear"
@@ -142,7 +141,7 @@ class HarvestSettings(Section):
     """Pairs in one shard of the work."""
 
 
-class SurrogateSettings(TrainingSettings):
+class SurrogateSettings(Section):
     """The model that the harvest is distilled into (§3.4, §5.6)."""
 
     structure: Literal["siamese", "cross-encoder"] = "siamese"
@@ -161,6 +160,8 @@ class SurrogateSettings(TrainingSettings):
     epochs: Count = 2
     batch: Count = 64
     """Pairs in a step."""
+    learning_rate: Positive | None = None
+    """Peak of Adam's rate. By default 5e-4 from random weights, 2e-5 of an encoder."""
 
 
 class PaperSettings(Section):

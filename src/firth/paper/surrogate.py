@@ -24,7 +24,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, TextPair
-from firth.train.loop import Batches, Best, Schedule, has_bfloat16, in_parts, train, write_tensors
+from firth.train.loop import Batches, Best, Schedule, has_bfloat16, train, write_tensors
 from firth.train.students import BiEncoder, is_static, on_device, save_trained, shown_name
 from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
@@ -271,7 +271,7 @@ class PairLabels:
         settings: SurrogateSettings,
         seed: int,
     ) -> None:
-        self._student, self._parts, self.module = student, settings.micro_batches, student.module
+        self._student, self.module = student, student.module
         self.sizes = {split: len(some.pairs) for split, some in splits.items()}
         self._splits, train = splits, splits["train"]
         compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
@@ -283,7 +283,7 @@ class PairLabels:
     def loss(self, rows: Ints) -> Tensor:
         """Return the squared difference of scores and labels of a batch of pairs."""
         pairs = [self._splits["train"].pairs[row] for row in rows.tolist()]
-        scores = in_parts(lambda some: self._student.scores(pairs[some]), len(pairs), self._parts)
+        scores = self._student.scores(pairs)
         labels = torch.from_numpy(self._labels[rows]).float().to(scores.device)
         return functional.mse_loss(scores.float(), labels)
 

@@ -36,7 +36,7 @@ from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome
 from firth.text.types import Floats, Ints
-from firth.train.loop import Batches, Best, Schedule, in_parts, mean_of, train, verdict
+from firth.train.loop import Batches, Best, Schedule, mean_of, train, verdict
 from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 HISTORY = "history.json"
@@ -120,10 +120,7 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     )
 
     def vectors(sentences: Ints) -> Tensor:
-        def some(part: slice) -> Tensor:
-            return encode(model.encoder, table, sentences[part])
-
-        return in_parts(some, len(sentences), config.micro_batches)
+        return encode(model.encoder, table, sentences)
 
     chooses, measures = Tested.halves(Corpus.open(run, "held-out"), tokens, shape.window, seed)
     model.eval()

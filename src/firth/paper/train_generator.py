@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -30,12 +30,21 @@ from firth.paper.tokens import (
 )
 from firth.paper.train_coherence import corpus_inputs
 from firth.run.errors import InputError
-from firth.run.files import read_json, write_atomically, write_json
+from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, ranges
-from firth.train.loop import Batches, Best, History, Schedule, mean_of, train, verdict
+from firth.train.loop import (
+    Batches,
+    Best,
+    History,
+    Schedule,
+    mean_of,
+    train,
+    verdict,
+    write_tensors,
+)
 from firth.train.tokenizer import TOKENIZER, open_tokenizer
 
 GENERATOR = Stage("paper/generator", 4, "torch", "firth paper build")
@@ -153,8 +162,7 @@ class _Training:
             steps |= {role.name.lower(): step for role in roles}
             files[f"{name}.safetensors"] = [int(role) for role in roles]
             parameters += sum(p.numel() for p in model.parameters())
-            with write_atomically(self.workspace / f"{name}.safetensors") as partial:
-                save_file({n: t.cpu().contiguous() for n, t in model.state_dict().items()}, partial)
+            write_tensors(self.workspace / f"{name}.safetensors", model.state_dict())
         generator = Seq2Seq(models, self.tokenizer, batch_tokens=self.config.batch_tokens)
         losses, gains = held_out_losses(generator, self.measured, self.documents, self.seed)
         write_json(self.workspace / HISTORY, histories)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firth.encoders.pretrained import RunEncoder
+from firth.encoders.pretrained import open_words
 from firth.encoders.words import WORDS, WordSpace
 from firth.run.errors import ConfigError, InputError
 from firth.run.run import Run
@@ -192,11 +192,11 @@ class Scorer:
         summed, states, floor = None, None, 0.0
         is_set = {SENTENCES, ALIGNED} & run.settings.scorer.weights.keys()
         if pretrained_name(run.settings.encoder.model) is not None:
-            encoder = RunEncoder.open(run)
-            reader = TextReader(encoder.read)
+            words = open_words(run)
+            reader = TextReader(words)
             sentences, states = EncodedSentences(reader.vectors, topics), reader.states
-            floor = encoder.words.floor
-            if not encoder.has_states and not is_set:  # Weights that are set stay.
+            floor = words.floor
+            if words.encoder.read_tokens is None and not is_set:  # Weights that are set stay.
                 summed = SummedWords(space, blend.spelling_weight)
         components = {SENTENCES: sentences, ALIGNED: AlignedWords(space, states, floor)}
         for name, open_component in _added(run, blend.weights).items():

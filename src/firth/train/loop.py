@@ -20,7 +20,6 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from firth.evaluation.bootstrap import Estimate, Sample, estimate
 from firth.run.console import Progress, note
@@ -144,31 +143,6 @@ def train(
     return history
 
 
-def in_parts(encode: Callable[[slice], Tensor], rows: int, parts: int) -> Tensor:
-    """Return the vectors of a batch, (rows, d), in the memory that one part of it takes.
-
-    The loss sees all vectors, so that it may compare any two. What led to them is released, and
-    computed again in the backward pass (Chen et al. 2016; Gao et al. 2021).
-    A batch with fewer rows than parts is computed at once.
-    """
-    if parts == 1 or rows < parts:
-        return encode(slice(rows))
-    *seeds, after = torch.randint(1 << 62, (parts + 1,)).tolist()
-    bounds = [rows * part // parts for part in range(parts + 1)]
-
-    def encoded(part: int) -> Tensor:
-        # Dropout depends on the part alone, and so repeats in the backward pass.
-        torch.manual_seed(seeds[part])
-        return encode(slice(bounds[part], bounds[part + 1]))
-
-    vectors = [
-        checkpoint(encoded, part, use_reentrant=False, preserve_rng_state=False)
-        for part in range(parts)
-    ]
-    torch.manual_seed(after)
-    return torch.cat(vectors)
-
-
 # --- Weights in files ---------------------------------------------------------------------------
 
 
@@ -223,10 +197,14 @@ def resume(
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], state: object = None) -> None:
-    """Write tensors, and a value that JSON can hold, as safetensors."""
+    """Write tensors, and a value that JSON can hold, as safetensors.
+
+    Without a value equal tensors give equal bytes: the library orders metadata at random.
+    """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    stored = {} if state is None else {"state": json.dumps(state)}
     with write_atomically(path) as partial:
-        save_file(plain, partial, metadata={"format": "pt", "state": json.dumps(state)})
+        save_file(plain, partial, metadata={"format": "pt", **stored})
 
 
 def read_state(path: Path) -> Any:

@@ -1,19 +1,10 @@
-"""The settings of this wing: the section `tokenizer` of a run, and what all trainings have."""
+"""The settings of this wing: the section `tokenizer` of a run."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from firth.run.settings import Count, Positive, Section
-
-
-class TrainingSettings(Section):
-    """What the trainings of a wing have."""
-
-    micro_batches: Count = 1
-    """Parts in which a batch is computed, to save memory."""
-    learning_rate: Positive | None = None
-    """Peak of Adam's rate. By default 5e-4 from random weights, 2e-5 of an encoder."""
+from firth.run.settings import Section
 
 
 class TokenizerSettings(Section):
