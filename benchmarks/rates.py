@@ -29,7 +29,6 @@ import firth
 from figures import Cell, record
 from firth.plain import opened_encoder
 from firth.run.console import set_quiet
-from firth.run.executor import Local
 from firth.run.settings import TEXT_ALONE
 from firth.search.calibrate import fit_matches, with_versions
 from firth.search.calibration import MatchNull, Strangers
@@ -141,10 +140,9 @@ def vectors_of(texts: Sample, encoder: str, stored: Path) -> Singles:
     """Return unit vectors of the texts, (n, d), kept in a file."""
     if not stored.is_file():
         name = TEXT_ALONE if encoder == "text alone" else encoder
-        lists = [list(texts.texts)]
-        with opened_encoder(lists, name, texts.language, SEED, Local()) as opened:
-            found = opened.encode(*lists)
-        np.save(stored.with_suffix(".part.npy"), unit(found.astype(np.float64)).astype(np.float32))
+        with opened_encoder(texts.texts, name, texts.language, SEED) as (opened, _):
+            encoded = opened.encode(texts.texts).astype(np.float64)
+        np.save(stored.with_suffix(".part.npy"), unit(encoded).astype(np.float32))
         stored.with_suffix(".part.npy").rename(stored)
     vectors: Singles = np.load(stored)
     return vectors
@@ -286,7 +284,7 @@ def near_misses(folder: Path, name: str) -> list[Cell]:
     cached, asked = ([row.split("\t") for row in f.read_text().split("\n")[1:-1]] for f in files)
     texts, own = [row[1] for row in cached], [row[0] for row in asked if row[1] == "0"]
     known = firth.calibrate(texts, encoder=name, language="en")
-    with opened_encoder([texts], name, "en", SEED, Local()) as opened:
+    with opened_encoder(texts, name, "en", SEED) as (opened, _):
         best = (opened.encode(own) @ opened.encode(texts).T).max(axis=1)
     cuts = [known.threshold(rate) for rate in RATES]
     rows = [(known.near.share(c), known.near.share(c, veto=True), (best >= c).mean()) for c in cuts]

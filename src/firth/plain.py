@@ -18,7 +18,7 @@ from firth.pipeline.choice import affordable_encoder, with_chosen_encoder
 from firth.pipeline.stages import build_static_encoder
 from firth.run.console import silenced
 from firth.run.errors import InputError
-from firth.run.executor import Executor, Local
+from firth.run.executor import Executor
 from firth.run.run import Run
 from firth.run.settings import AUTO, TEXT_ALONE, parse_settings
 from firth.text.types import Floats, Singles, unit
@@ -89,10 +89,8 @@ def calibrate(
     if isinstance(read, list):
         if documents is not None:
             owners = with_versions(read, owners)
-        name = chosen_encoder([read], encoder, language, seed, Local())
-        is_alone = name == TEXT_ALONE
         code = _recognized([read]) if language == AUTO else language
-        with opened_encoder([read], name, language, seed, Local()) as opened:
+        with opened_encoder(read, encoder, language, seed) as (opened, is_alone):
             vectors = opened.encode(read)
             near = draw_near(read, vectors, opened.encode, code, seed)
             others = opened.encode(others) if isinstance(others, list) else None
@@ -229,45 +227,32 @@ def match(
     )
 
 
-def chosen_encoder(
-    lists: Sequence[list[str]],
-    encoder: str | Encoder | None,
-    language: str,
-    seed: int,
-    executor: Executor,
-) -> str | Encoder:
-    """Return the encoder that is meant, or `none`; arguments as of `match`."""
-    if encoder is not None and encoder != AUTO:
-        return encoder
-    with _run_of(lists, executor, {"seed": seed, "corpus.language": language}) as run:
-        return with_chosen_encoder(run).settings.encoder.model
-
-
 @contextmanager
 def opened_encoder(
-    lists: Sequence[list[str]], encoder: str | Encoder, language: str, seed: int, executor: Executor
-) -> Iterator[PretrainedEncoder]:
-    """Yield an encoder, or, for `none`, one that is learned from the lists."""
+    texts: Sequence[str], encoder: str | Encoder | None, language: str, seed: int
+) -> Iterator[tuple[PretrainedEncoder, bool]]:
+    """Yield the encoder that is meant, and whether it is learned from the texts, as for `none`."""
+    values = {"seed": seed, "corpus.language": language}
+    if encoder is None or encoder == AUTO:
+        with _run_of(texts, values) as run:
+            encoder = with_chosen_encoder(run).settings.encoder.model
     if encoder != TEXT_ALONE:
-        yield open_encoder(encoder)
+        yield open_encoder(encoder), False
         return
-    values = {"seed": seed, "corpus.language": language, "corpus.held_out_fraction": 0.0}
-    with _run_of(lists, executor, values) as run:
+    with _run_of(texts, values | {"corpus.held_out_fraction": 0.0}) as run:
         build_static_encoder(run)
-        yield open_encoder(str(run.folder(STATIC)))
+        yield open_encoder(str(run.folder(STATIC))), True
 
 
 @contextmanager
-def _run_of(
-    lists: Sequence[list[str]], executor: Executor, values: Mapping[str, object]
-) -> Iterator[Run]:
+def _run_of(texts: Sequence[str], values: Mapping[str, object]) -> Iterator[Run]:
     """Yield a run of the distinct texts with their words and questions, which is then removed."""
     with TemporaryDirectory(prefix="firth-") as folder:
         run = Run.create(Path(folder) / "run", parse_settings(values, "settings"))
-        distinct = dict.fromkeys(text for texts in lists for text in texts if text.strip())
+        distinct = dict.fromkeys(text for text in texts if text.strip())
         records = [{"id": f"{i}", "text": text} for i, text in enumerate(distinct)]
         with silenced():
-            build_corpus(run, records, executor)
+            build_corpus(run, records)
             build_words(run)
             build_questions(run)
         yield run

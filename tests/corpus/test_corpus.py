@@ -54,7 +54,6 @@ def test_a_corpus_equals_its_documents(
         batches = list(corpus.batches())
         assert [len(each) for each in batches[:-1]] == [batch] * (len(batches) - 1)
         assert [text for each in batches for text in each] == flat
-        assert list(corpus.batches(3)) == batches[::3]
         mixed = np.random.default_rng(0).integers(0, len(flat), 2 * len(flat))
         assert corpus.texts(mixed) == [flat[i] for i in mixed]
     assert [corpus.text(i) for i in range(len(corpus))] == flat

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firth.encoders import encoder as module
 from firth.encoders.encoder import (
@@ -14,7 +12,6 @@ from firth.encoders.encoder import (
     PretrainedEncoder,
     Tokens,
     WordDirections,
-    by_length,
 )
 from firth.text.types import Floats, Singles
 from firth.text.words import words as text_words
@@ -50,18 +47,6 @@ def test_no_text_is_encoded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         small.vectors(many[start : start + 900])
     assert small.vectors(many).tolist() == [[n % 5, 0, 0] for n in range(len(many))]
     assert len(small.encoded) > len(many), "premise: the memory was full"
-
-
-@given(st.lists(st.integers(0, 40), max_size=40), st.integers(1, 100), st.integers(1, 9))
-def test_batches_hold_every_text_once_and_no_more_than_fits(
-    sizes: list[int], most: int, texts: int
-) -> None:
-    batches = list(by_length(sizes, most, texts))
-    assert sorted(n for some in batches for n in some) == list(range(len(sizes)))
-    for some in batches:
-        assert len(some) == 1 or len(some) * max(sizes[n] for n in some) <= most
-        assert len(some) <= texts
-        assert sizes[some[-1]] == max(sizes[n] for n in some)
 
 
 class Pairs(Letters):

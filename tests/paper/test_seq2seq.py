@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.nn import functional
 
 from firth.paper.seq2seq import ContextTransformer, Job, Padded, Seq2Seq, Shape
-from firth.paper.tokens import Context, Role, by_budget, joined
+from firth.paper.tokens import Context, Role, joined
 from firth.paper.train_generator import open_generator
 from firth.run.run import Run
 
@@ -94,12 +92,3 @@ def test_the_start_knows_the_frequencies_of_tokens() -> None:
     model.start_from(np.array([1, 0, 8]))
     frequencies = functional.softmax(model.bias, dim=0)
     assert frequencies.tolist() == pytest.approx([1.1 / 9.4, 0.1 / 9.4, 8.1 / 9.4, 0.1 / 9.4])
-
-
-@given(st.lists(st.integers(1, 29), max_size=40), st.integers(1, 90))
-def test_batches_hold_each_row_once_within_the_budget(sizes: list[int], budget: int) -> None:
-    """Padded to its longest row, no batch of several exceeds the budget."""
-    batches = [batch.tolist() for batch in by_budget(np.array(sizes, np.int64), budget)]
-    assert sorted(row for batch in batches for row in batch) == list(range(len(sizes)))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(sizes[row] for row in batch) <= budget

@@ -180,15 +180,17 @@ def test_what_did_not_learn_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     values = 0.6 + 0.2 * np.random.default_rng(1).standard_normal(200)
     good = mean_of(np.append(values, np.nan), np.append(documents, 7), 1)
     assert good.value == pytest.approx(100 * values.mean())
-    assert verdict("It", 5, good, 50, "text") == {"learned": True}
+    assert verdict("It", 5, "text", good, 50) == {"learned": True}
     assert capsys.readouterr().err == ""
-    start, low = verdict("It", 0, good, 50, "text"), verdict("It", 5, good, 62, "more text")
+    start, low = verdict("It", 0, "text", good, 50), verdict("It", 5, "more text", good, 62)
+    assert verdict("It", 5, "text")["learned"]
+    assert not verdict("It", 0, "text")["learned"]
     assert start["lacks"] == "It did not learn: no step was better than its start. It lacks text"
     assert not low["learned"]
     assert f"{good} is not above 62 on held-out text. It lacks more text" in low["lacks"]
     assert "Warning: It did not learn" in capsys.readouterr().err
     none = mean_of(np.zeros(0), np.zeros(0, np.int64), 1)
-    assert "nothing was held out" in verdict("It", 5, none, 50, "text")["lacks"]
+    assert "nothing was held out" in verdict("It", 5, "text", none, 50)["lacks"]
     # Documents are resampled, not their sentences: equal sentences of a document add nothing.
     wide, narrow = (mean_of(np.repeat(values[:8], n), np.repeat(range(8), n), 1) for n in (50, 1))
     assert [wide.low, wide.high] == pytest.approx([narrow.low, narrow.high])

@@ -221,9 +221,9 @@ class Corpus:
         rows = self._ask("SELECT id FROM documents WHERE key = ?", (key,))
         return rows[0][0] if rows else None
 
-    def batches(self, stride: int = 1) -> Iterator[list[str]]:
-        """Yield all sentences in order, 8,192 at a time; or one in `stride` of these batches."""
-        for first in range(0, len(self), BATCH * stride):
+    def batches(self) -> Iterator[list[str]]:
+        """Yield all sentences in order, 8,192 at a time."""
+        for first in range(0, len(self), BATCH):
             yield self.texts(np.arange(first, min(first + BATCH, len(self))))
 
     def document_of(self, sentences: npt.ArrayLike) -> Ints:

@@ -60,16 +60,14 @@ class Given:
         return fingerprint_value([*digests, *map(str, self.left_out)])
 
 
-def read_documents(
-    inputs: Inputs, settings: CorpusSettings, run: Path | None = None
-) -> Iterator[Item]:
+def read_documents(inputs: Inputs, settings: CorpusSettings) -> Iterator[Item]:
     """Yield the documents of the inputs in order, and a problem for each record that is not used.
 
     Inputs are a path, glob, URI or `demo:speeches`; a list of them; or a list of texts, an
     iterable of records with a field `corpus.text_field`, or a data frame. An `InputError` names
     every input that cannot be used.
     """
-    yield from read_given(find_inputs(inputs, run), settings, lambda _: None)
+    yield from read_given(find_inputs(inputs), settings, lambda _: None)
 
 
 def read_given(sources: Given, settings: CorpusSettings, advance: Advance) -> Iterator[Item]:

@@ -1,7 +1,7 @@
 """What every encoder does: texts in, unit vectors out, and for some a vector of each word too."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -214,21 +214,6 @@ def unit_singles(rows: Singles) -> Singles:
     """Divide each row of a float32 (n, d) array by its length; rows of zeros stay."""
     lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
     return rows / np.where(lengths > 0, lengths, 1.0).astype(np.float32)[:, None]
-
-
-def by_length(sizes: Sequence[int], most: int, texts: int) -> Iterator[list[int]]:
-    """Yield the numbers of texts in batches of similar length, by the tokens of each text.
-
-    A batch has at most so many tokens, padding included, and so many texts. A text that has more
-    tokens is a batch by itself.
-    """
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    while order:
-        size = 1
-        while size < min(texts, len(order)) and (size + 1) * sizes[order[size]] <= most:
-            size += 1
-        yield order[:size]
-        order = order[size:]
 
 
 class WordDirections:

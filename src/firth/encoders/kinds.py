@@ -28,14 +28,6 @@ OBJECT = "object:"
 """How the name of an encoder begins that was passed as an object, which no name can open."""
 
 
-def _never(_: object) -> bool:
-    return False
-
-
-def _nothing(_: object) -> None:
-    return None
-
-
 @dataclass(frozen=True, kw_only=True)
 class EncoderKind:
     """A kind of encoder, which a package registers as an entry point of the group `firth.encoders`.
@@ -56,9 +48,9 @@ class EncoderKind:
 
     name: str
     open: "Callable[[FoundEncoder, EncoderSettings], Encoder]"
-    recognizes: Callable[[str], bool] = _never
-    recognizes_files: Callable[[PretrainedFiles], bool] = _never
-    adopts: Callable[[object], PretrainedEncoder | None] = _nothing
+    recognizes: Callable[[str], bool] = lambda _: False
+    recognizes_files: Callable[[PretrainedFiles], bool] = lambda _: False
+    adopts: Callable[[object], PretrainedEncoder | None] = lambda _: None
     identity: Callable[[str], str] = str
     library: str = ""
     extra: str = ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firth.encoders.encoder import PretrainedEncoder, Tokens, by_length, unit_singles
+from firth.encoders.encoder import PretrainedEncoder, Tokens, unit_singles
 from firth.encoders.folder import ModelKind, PretrainedFiles, json_object, modules_of, opened
 from firth.encoders.kinds import EncoderKind, FoundEncoder
 from firth.run.console import Progress
@@ -15,7 +15,7 @@ from firth.run.errors import InputError, install_command, require
 from firth.run.executor import WORKER
 from firth.run.limits import bounded
 from firth.run.settings import EncoderSettings
-from firth.text.types import Ints, Singles
+from firth.text.types import Ints, Singles, by_budget
 
 _BATCH, _BATCH_TOKENS = 16, 4_096
 """Texts of a batch, and tokens of it. With MiniLM on two cores no size from 8 to 128 is clearly
@@ -86,7 +86,7 @@ class OnnxEncoder(PretrainedEncoder):
         offsets = [np.array(text.offsets, np.int64) - begin for text in self._encodings(texts)]
         for numbers, ids, mask in self._batches(texts):
             vectors[numbers], states = self._run(ids, mask)
-            for number, rows in zip(numbers, states.astype(np.float64), strict=True):
+            for number, rows in zip(numbers.tolist(), states.astype(np.float64), strict=True):
                 tokens[number] = rows[: len(offsets[number])], offsets[number].reshape(-1, 2)
         return vectors, [tokens[number] for number in range(len(texts))]
 
@@ -96,15 +96,14 @@ class OnnxEncoder(PretrainedEncoder):
         encodings: list[Any] = opened(self.name, "texts that it can read", lambda: encode(prompted))
         return encodings
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Ints, Ints]]:
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield numbers of texts, their tokens, and which of these are no padding, (n, longest)."""
         tokens = [encoding.ids for encoding in self._encodings(texts)]
-        sizes = [*map(len, tokens)]
-        for numbers in by_length(sizes, _BATCH_TOKENS, 1 if self._alone else _BATCH):
-            longest = max(1, sizes[numbers[-1]])
-            ids = np.full((len(numbers), longest), self._padding, np.int64)
+        sizes = np.array([*map(len, tokens)], np.int64)
+        for numbers in by_budget(sizes, _BATCH_TOKENS, 1 if self._alone else _BATCH):
+            ids = np.full((len(numbers), max(1, sizes[numbers[0]])), self._padding, np.int64)
             mask = np.zeros_like(ids)
-            for row, number in enumerate(numbers):
+            for row, number in enumerate(numbers.tolist()):
                 ids[row, : sizes[number]], mask[row, : sizes[number]] = tokens[number], 1
             yield numbers, ids, mask
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from firth.encoders.encoder import PretrainedEncoder, Tokens, by_length
+from firth.encoders.encoder import PretrainedEncoder, Tokens
 from firth.encoders.folder import MODULES, ModelKind, PretrainedFiles, opened, plain_json
 from firth.encoders.kinds import EncoderKind
 from firth.run.console import progress, quiet_libraries
 from firth.run.errors import InputError, require
 from firth.run.executor import DEVICE, WORKER
 from firth.run.limits import bounded
-from firth.text.types import Singles
+from firth.text.types import Singles, by_budget
 
 if TYPE_CHECKING:
     import torch
@@ -81,12 +81,13 @@ class TransformerEncoder(PretrainedEncoder):
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         read: dict[int, Tokens] = {}
         with quiet_libraries(), torch.inference_mode():
-            for numbers in by_length([len(text) for text in texts], _CHARACTERS, _BATCH):
-                batch = [texts[number] for number in numbers]
+            sizes = np.array([*map(len, texts)], np.int64)
+            for numbers in by_budget(sizes, _CHARACTERS, _BATCH):
+                batch = [texts[number] for number in numbers.tolist()]
                 vectors[numbers], tokens = opened(
                     self.name, "texts that it can read", partial(self._read_batch, batch)
                 )
-                read |= zip(numbers, tokens, strict=True)
+                read |= zip(numbers.tolist(), tokens, strict=True)
         if self.model.default_prompt_name:  # States are those without the prompt.
             vectors = self.vectors(texts)
         return vectors, [read[number] for number in range(len(texts))]

@@ -13,18 +13,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from firth.paper.tokens import (
-    ALL_ROLES,
-    Context,
-    Pairs,
-    Part,
-    PartReader,
-    Role,
-    Triple,
-    by_budget,
-    joined,
-)
-from firth.text.types import Floats, Ints, Singles
+from firth.paper.tokens import ALL_ROLES, Context, Pairs, Part, PartReader, Role, Triple, joined
+from firth.text.types import Floats, Ints, Singles, by_budget
 
 _BLOCK = 1024
 """Pairs that are scored together, which bounds their parts in memory."""

@@ -18,13 +18,13 @@ from firth.encoders.folder import PretrainedFiles
 from firth.encoders.transformer import device
 from firth.paper.harvest import HARVEST, ScoredPairs, rank_correlation, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
-from firth.run.console import note, quiet_libraries, table
+from firth.run.console import quiet_libraries, table
 from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
 from firth.text.types import Floats, Ints, TextPair
-from firth.train.loop import Batches, Best, Schedule, has_bfloat16, train, write_tensors
+from firth.train.loop import Batches, Best, Schedule, has_bfloat16, train, verdict, write_tensors
 from firth.train.students import BiEncoder, is_static, on_device, save_trained, shown_name
 from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
@@ -67,14 +67,8 @@ def train_surrogate(
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
         summary = learn(seen, chosen, workspace)
-        if summary["step"]:
-            return {**summary, "learned": True}
-        message = (
-            "The Surrogate is its start: no step agreed better with the teacher on dev. It lacks "
-            "more pairs, or a better teacher than its base"
-        )
-        note(f"Warning: {message}.")
-        return {**summary, "learned": False, "lacks": message}
+        lacks = "more pairs, or a better teacher than its base"
+        return {**summary, **verdict("The Surrogate", summary["step"], lacks)}
 
     reads = [HARVEST, *([TOKENIZER] if scratched else [])]
     inputs |= {"corpus": Corpus.open(run).digest}

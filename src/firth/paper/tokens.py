@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from firth.corpus.corpus import Corpus
-from firth.text.types import Ints, ranges
+from firth.text.types import Ints, by_budget, ranges
 
 Tokens = tuple[int, ...]
 Given = tuple[int, Tokens]
@@ -70,19 +70,6 @@ ALL_ROLES: Set[Role] = frozenset(Role)
 def encodable(text: str) -> str:
     """Return a text with "?" for lone halves of surrogate pairs, which have no UTF-8 form."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def by_budget(lengths: Ints, budget: int) -> list[Ints]:
-    """Return rows in batches of similar length, the longest first, of `budget` padded tokens.
-
-    A row that is longer is a batch by itself. Of equal lengths the first row comes first.
-    """
-    order, batches, start = np.argsort(-lengths, kind="stable"), [], 0
-    while start < len(order):
-        end = start + max(1, budget // max(1, int(lengths[order[start]])))
-        batches.append(order[start:end])
-        start = end
-    return batches
 
 
 @dataclass(frozen=True)

@@ -153,10 +153,8 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     figures: dict[str, Any] = {"step": chosen, "steps": steps, "passes": passes}
     figures |= {"loss": history[-1]["loss"], **measures.figures(model)}
     figures |= {f"{CHOOSES}_interval": ranked[SAME].interval}
-    figures |= verdict(
-        "Coherence", chosen, ranked[SAME], 50,
-        "longer documents, or more of them (see ranked_same_document)",
-    )  # fmt: skip
+    lacks = "longer documents, or more of them (see ranked_same_document)"
+    figures |= verdict("Coherence", chosen, lacks, ranked[SAME], 50)
     write_json(workspace / HISTORY, history)
     save_model(workspace, model, shape)
     encode_corpus(model.encoder, table, workspace / VECTORS)

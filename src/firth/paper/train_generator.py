@@ -18,23 +18,14 @@ from firth.evaluation.bootstrap import Estimate
 from firth.paper.coherence import neighbors
 from firth.paper.seq2seq import ContextTransformer, Job, Seq2Seq, Shape, decode
 from firth.paper.settings import PaperSettings
-from firth.paper.tokens import (
-    PartReader,
-    Role,
-    TokenTable,
-    Triple,
-    by_budget,
-    contexts_of,
-    part,
-    positions_of,
-)
+from firth.paper.tokens import PartReader, Role, TokenTable, Triple, contexts_of, part, positions_of
 from firth.paper.train_coherence import corpus_inputs
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.types import Floats, Ints, ranges
+from firth.text.types import Floats, Ints, by_budget, ranges
 from firth.train.loop import (
     Batches,
     Best,
@@ -169,13 +160,11 @@ class _Training:
         self.tokenizer.save(str(self.workspace / TOKENIZER_FILE))
         stored = {"shape": asdict(self.shape), "models": files}
         write_json(self.workspace / CONFIG, stored)
+        lacks = "more text: its neighbors do not make it likelier"
         verdicts = {
-            name: verdict(
-                f"The likelihood of the {name}", steps[name], gain, 0,
-                "more text: its neighbors do not make it likelier",
-            )
+            name: verdict(f"The likelihood of the {name}", steps[name], lacks, gain)
             for name, gain in gains.items()
-        }  # fmt: skip
+        }
         return {
             "parameters": parameters,
             "positions": len(self.learned),

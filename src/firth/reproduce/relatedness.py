@@ -14,7 +14,7 @@ from firth.evaluation.metrics import Metric, measure
 from firth.evaluation.sets import ALL, TASKS, EvaluationSet, evaluation_set, load_set, make_folds
 from firth.reproduce.averaged import glove, read_vectors
 from firth.reproduce.features import measure_features, open_pipeline, parse
-from firth.reproduce.result import COUNT, Cell, Findings, Request, figure, opened, published
+from firth.reproduce.result import COUNT, Cell, Findings, Request, figure, loaded, opened, published
 from firth.reproduce.sun import cross_validated, paper_models
 from firth.run.errors import FirthError, InputError, first_line
 from firth.text.types import Floats, Ints, PairScorer
@@ -115,17 +115,11 @@ def table6(request: Request) -> Findings:
 
 def bins(request: Request) -> Findings:
     """Correlate relatedness and similarity in each bin of similarity of STSb (section 4)."""
-    data, others, notes = _pairs(request), [], []
+    data = _pairs(request)
     if "STS" in data.subsets:
         rows = [row for row in data.rows if row.subset == "STS"]
         data = evaluation_set(data.name, data.split, rows, data.metrics, data.source)
-    for split in ("train", "dev", "test"):
-        try:
-            others.append(load_set(f"sts-b:{split}", request.data_dir))
-        except FirthError as error:
-            notes.append(f"Missing: {first_line(error)}.")
-    if not others:
-        raise InputError(f"{request.table}: no split of STSb is there. {notes[0]}")
+    others, notes = loaded(request, [f"sts-b:{split}" for split in ("train", "dev", "test")])
     paper = published(_PAPER, "bins")
     figures = compare_in_bins(data, others, len(paper), seed=request.seed)
     cells = [Cell(name, "Spearman", figure, paper.get(name)) for name, figure in figures.items()]

@@ -93,12 +93,7 @@ def tuned(request: Request, start: str, encoder: str, what: str, data: str, **gi
     """
     from firth.train.finetune import finetune
 
-    out = request.models / start.replace("/", "-") / what
-    made = finetune(
-        encoder, data, out, data_dir=request.data_dir, epochs=request.settings.epochs,
-        seed=request.seed, force=True, **given,
-    )  # fmt: skip
-    return str(made.path)
+    return str(finetune(encoder, data, **_options(request, start, what), **given).path)
 
 
 def cross_validated(
@@ -107,12 +102,14 @@ def cross_validated(
     """Fine-tune an encoder on the other folds of each row, or reuse that; return the cosines."""
     from firth.train.folds import cross_validate
 
-    out = request.models / start.replace("/", "-") / what
-    made = cross_validate(
-        encoder, data, out, data_dir=request.data_dir, epochs=request.settings.epochs,
-        seed=request.seed, force=True, **plan,
-    )  # fmt: skip
+    made = cross_validate(encoder, data, **_options(request, start, what), **plan)
     return np.array(made.report["cosines"]["fine-tuned"], np.float64)
+
+
+def _options(request: Request, start: str, what: str) -> dict[str, Any]:
+    settings = {"data_dir": request.data_dir, "epochs": request.settings.epochs}
+    out = request.models / start.replace("/", "-") / what
+    return {"out": out, "seed": request.seed, "force": True, **settings}
 
 
 def measured(

@@ -6,10 +6,12 @@ The report and the web app show the same articles.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from firth.run.console import escaped, plural
@@ -76,11 +78,45 @@ class Explanation(Result):
 
     def summary(self) -> str:
         """Return the explanation in plain sentences."""
-        return _sentences(self)
+        sentences = [f"Similarity {self.score:.2f}."]
+        if self.knowledge != "both":
+            sentences.append(_without_knowledge(self))
+        if self.knowledge != "none":
+            least = _SHARE * abs(self.score)
+            matches = [match for match in self.word_matches if match.contribution >= least][:4]
+            if matches:
+                listed = ", ".join(f"{match} ({match.contribution:.2f})" for match in matches)
+                sentences.append(f"Aligned words: {listed}.")
+            least = max(_SMALL, least)
+            if topics := [topic for topic in self.topics if topic.contribution >= least][:2]:
+                listed = "; ".join(f"{topic.name()} ({topic.contribution:.2f})" for topic in topics)
+                sentences.append(f"Shared topics: {listed}.")
+            sentences += [
+                f"Only in sentence {side}: {', '.join(unmatched)}."
+                for side, unmatched in enumerate(self.unmatched, start=1)
+                if unmatched
+            ]
+        if cautions := self.cautions:
+            sentences.append(f"Caution: {'; '.join(cautions)}.")
+        return " ".join(sentences)
 
     def lines(self, top: int) -> Iterator[str]:
         """Yield both texts, the explanation in sentences, and the rows."""
-        return _lines(self.top(top))
+        e = self.top(top)
+        yield from (f"1: {e.text1}", f"2: {e.text2}", "", e.summary())
+        if resembled(e):
+            yield from ("", _RESEMBLED)
+            yield from (f"  {context.text} ({context.source})" for context in resembled(e))
+        yield from ("", e.equation)
+        for name, rows in groupby(e.rows, attrgetter("part")):
+            amount = e.parts[name].contribution
+            yield from ("", f"{_PARTS.get(name, name):<{_LABEL + 4}}{amount:+.3f}")
+            for row in rows:
+                share = row.contribution / e.score if abs(e.score) > _SMALL else None
+                percent = "" if share is None else f"{100 * share:7.0f} %"
+                label = row.label if len(row.label) <= _LABEL else f"{row.label[: _LABEL - 1]}…"
+                yield f"  {label:<{_LABEL + 2}}{row.contribution:+.3f}{percent}"
+                yield from (f"      {note}" for note in row.notes[:2])
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows of the decomposition."""
@@ -114,8 +150,11 @@ class Explanation(Result):
     @property
     def unmatched(self) -> tuple[list[str], list[str]]:
         """Words of each text that match no word of the other; stop words are left out."""
-        first, second = self._words(lambda word: not (word.matched or word.stop_word))
-        return joined(first), joined(second)
+        first, second = (
+            joined([word.text for word in side if not (word.matched or word.stop_word)])
+            for side in (self.words1, self.words2)
+        )
+        return first, second
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -169,11 +208,6 @@ class Explanation(Result):
                     rows.append(Row(part, item.text, item.contribution, (*notes, item.document)))
         return rows
 
-    def _words(self, chosen: Callable[[Word], bool]) -> tuple[list[str], list[str]]:
-        """Return the chosen words of each text."""
-        first, second = ([w.text for w in side if chosen(w)] for side in (self.words1, self.words2))
-        return first, second
-
 
 @dataclass(frozen=True, repr=False)
 class Explanations(Results[Explanation]):
@@ -199,32 +233,6 @@ class Explanations(Results[Explanation]):
 # --- Text --------------------------------------------------------------------------------------
 
 
-def _sentences(explanation: Explanation) -> str:
-    """Return an explanation in plain sentences."""
-    e = explanation
-    sentences = [f"Similarity {e.score:.2f}."]
-    if e.knowledge != "both":
-        sentences.append(_without_knowledge(e))
-    if e.knowledge != "none":
-        least = _SHARE * abs(e.score)
-        matches = [match for match in e.word_matches if match.contribution >= least][:4]
-        if matches:
-            listed = ", ".join(f"{match} ({match.contribution:.2f})" for match in matches)
-            sentences.append(f"Aligned words: {listed}.")
-        least = max(_SMALL, least)
-        if topics := [topic for topic in e.topics if topic.contribution >= least][:2]:
-            listed = "; ".join(f"{topic.name()} ({topic.contribution:.2f})" for topic in topics)
-            sentences.append(f"Shared topics: {listed}.")
-        sentences += [
-            f"Only in sentence {side}: {', '.join(unmatched)}."
-            for side, unmatched in enumerate(e.unmatched, start=1)
-            if unmatched
-        ]
-    if cautions := e.cautions:
-        sentences.append(f"Caution: {'; '.join(cautions)}.")
-    return " ".join(sentences)
-
-
 def resembled(e: Explanation) -> tuple[ContextShare, ...]:
     """Return the corpus sentences that are shown as resembling both texts."""
     return () if "contexts" in e.parts or e.knowledge == "none" else e.contexts[:_SHOWN]
@@ -237,26 +245,6 @@ def _without_knowledge(e: Explanation) -> str:
     if e.knowledge == "spelling":
         return f"The corpus knows little of these texts{unknown}: the score compares spelling."
     return f"A text has no content word that the corpus knows{unknown}: the score says nothing."
-
-
-def _lines(e: Explanation) -> Iterator[str]:
-    """Yield an explanation as lines of text: both texts, the sentences, and one line per row."""
-    yield from (f"1: {e.text1}", f"2: {e.text2}", "", e.summary())
-    if resembled(e):
-        yield from ("", _RESEMBLED)
-        yield from (f"  {context.text} ({context.source})" for context in resembled(e))
-    yield from ("", e.equation)
-    by_part: dict[str, list[Row]] = {}
-    for row in e.rows:
-        by_part.setdefault(row.part, []).append(row)
-    for name, rows in by_part.items():
-        amount = math.fsum(row.contribution for row in rows)
-        yield from ("", f"{_PARTS.get(name, name):<{_LABEL + 4}}{amount:+.3f}")
-        for row in rows:
-            percent = f"{100 * row.contribution / e.score:7.0f} %" if abs(e.score) > _SMALL else ""
-            label = row.label if len(row.label) <= _LABEL else f"{row.label[: _LABEL - 1]}…"
-            yield f"  {label:<{_LABEL + 2}}{row.contribution:+.3f}{percent}"
-            yield from (f"      {note}" for note in row.notes[:2])
 
 
 # --- HTML ---------------------------------------------------------------------------------------

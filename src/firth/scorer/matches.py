@@ -69,22 +69,20 @@ class WordReader:
             knowledge = Knowledge.BOTH
         elif matched.any():
             knowledge = Knowledge.SPELLING
+        amounts = None if by_words is None else sum(by_words, start=np.zeros(shape)) / 2
         sides = [
-            [replace(word, matched=met) for word, met in zip(words, any_met, strict=True)]
-            for words, any_met in ((words1, matched.any(axis=1).tolist()),
-                                   (words2, matched.any(axis=0).tolist()))
-        ]  # fmt: skip
-        if by_words is not None:
-            amounts = sum(by_words, start=np.zeros(shape))
-            halves = (amounts.sum(axis=1) / 2).tolist(), (amounts.sum(axis=0) / 2).tolist()
-            sides = [
-                [
-                    replace(word, contribution=amount)
-                    for word, amount in zip(words, half, strict=True)
-                ]
-                for words, half in zip(sides, halves, strict=True)
-            ]
-        return word_matches, tuple(sides[0]), tuple(sides[1]), knowledge
+            tuple(
+                replace(
+                    word, matched=bool(met.any()), contribution=None if half is None else half[n]
+                )
+                for n, (word, met) in enumerate(zip(words, rows, strict=True))
+            )
+            for words, rows, half in (
+                (words1, matched, None if amounts is None else amounts.sum(axis=1).tolist()),
+                (words2, matched.T, None if amounts is None else amounts.sum(axis=0).tolist()),
+            )
+        ]
+        return word_matches, sides[0], sides[1], knowledge
 
     def _read_text(self, text: str) -> list[Word]:
         """Return the first word of each distinct stem of a text."""

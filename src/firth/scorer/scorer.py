@@ -239,7 +239,10 @@ class Scorer:
 
     def similarities(self, pairs: Sequence[TextPair]) -> Floats:
         """Return the scores of n pairs, (n,), in [-1, 1]; 1 for equal texts."""
-        scores = self._mean(self.component_similarities(pairs), (len(pairs),))
+        of_components = self.component_similarities(pairs)
+        scores = np.zeros(len(pairs))
+        for name, weight in self.weights.items():
+            scores += weight * of_components[name]
         equal = np.array([a == b for a, b in pairs], dtype=bool)
         scored: Floats = np.where(equal, 1.0, np.clip(scores, -1.0, 1.0))
         return scored
@@ -331,12 +334,6 @@ class Scorer:
             knowledge=knowledge,
             language="" if language == UNKNOWN else language,
         )
-
-    def _mean(self, parts: Mapping[str, Floats], shape: tuple[int, ...]) -> Floats:
-        scores = np.zeros(shape)
-        for name, weight in self.weights.items():
-            scores += weight * parts[name]
-        return scores
 
     @cached_property
     def _reader(self) -> WordReader:

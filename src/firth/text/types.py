@@ -111,6 +111,20 @@ def places(groups: Ints) -> Ints:
     return counts
 
 
+def by_budget(lengths: Ints, budget: int, most: int | None = None) -> list[Ints]:
+    """Return rows in batches of similar length, the longest first, of `budget` padded tokens.
+
+    A batch has at most so many rows, too. A row that is longer than the budget is a batch by
+    itself. Of equal lengths the first row comes first.
+    """
+    order, batches, start = np.argsort(-lengths, kind="stable"), [], 0
+    while start < len(order):
+        size = max(1, budget // max(1, int(lengths[order[start]])))
+        batches.append(order[start : start + min(size, most or size)])
+        start += len(batches[-1])
+    return batches
+
+
 def split_runs(values: Floats, lengths: Ints) -> list[Floats]:
     """Cut an array into consecutive runs of the given lengths."""
     return [values[start:end] for start, end in pairwise([0, *np.cumsum(lengths).tolist()])]

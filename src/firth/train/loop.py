@@ -319,16 +319,19 @@ def mean_of(values: Floats, documents: Ints, seed: int) -> Estimate:
     return estimate(Sample(statistic, len(sizes), seed, undefined))
 
 
-def verdict(name: str, step: int, gain: Estimate, chance: float, lacks: str) -> dict[str, Any]:
+def verdict(
+    name: str, step: int, lacks: str, gain: Estimate | None = None, chance: float = 0.0
+) -> dict[str, Any]:
     """Return for a summary whether a model learned: `learned`, and `lacks` where it did not.
 
-    It learned where its best step is not its start, and `gain` is above chance by its interval.
-    What it lacks is printed, too.
+    It learned where its best step is not its start, and `gain`, if any, is above chance by its
+    interval. What it lacks is printed, too.
     """
-    if step and gain.low is not None and gain.low > chance:
+    what = "" if step else "no step was better than its start"
+    if step and gain is not None and (gain.low is None or gain.low <= chance):
+        what = gain.reason or f"{gain} is not above {chance:g} on held-out text"
+    if not what:
         return {"learned": True}
-    what = gain.reason or f"{gain} is not above {chance:g} on held-out text"
-    what = what if step else "no step was better than its start"
     message = f"{name} did not learn: {what}. It lacks {lacks}"
     note(f"Warning: {message}.")
     return {"learned": False, "lacks": message}

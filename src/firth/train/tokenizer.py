@@ -17,8 +17,6 @@ TOKENIZER = Stage("tokenizer", 1)
 FILE = "tokenizer.json"
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 """Tokens 0 to 4. `<unk>` never occurs: every byte has a token."""
-MAX_SENTENCES = 2_000_000
-"""Sentences that are read of a larger corpus, in evenly spread batches."""
 
 
 def build_tokenizer(run: Run) -> Outcome:
@@ -57,10 +55,7 @@ def _fill(run: Run, workspace: Path) -> Mapping[str, Any]:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    every = max(1, -(-len(corpus) // MAX_SENTENCES))
-    total = -(-len(corpus) // (every * BATCH))
-    tokenizer.train_from_iterator(
-        progress(corpus.batches(every), "Learning the tokenizer", total), trainer
-    )
+    batches = progress(corpus.batches(), "Learning the tokenizer", -(-len(corpus) // BATCH))
+    tokenizer.train_from_iterator(batches, trainer)
     tokenizer.save(str(workspace / FILE))
     return {"vocabulary": tokenizer.get_vocab_size()}
