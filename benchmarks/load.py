@@ -141,15 +141,15 @@ KINDS: dict[str, Callable[[Client, random.Random], Any]] = {
     ),
     "deep bodies": lambda c, r: c.ask(SEARCH, b"[" * 60_000),
     "bodies that are too long": lambda c, r: c.ask(SEARCH, {"query": words(r, 2_000_000)}),
-    "lists of documents": lambda c, r: c.ask(f"/api/documents?page={r.randint(1, 50)}"),
-    "descriptions": lambda c, r: c.ask(r.choice(["/openapi.json", "/metrics", "/api/run"])),
+    "lists of documents": lambda c, r: c.ask("/api/documents", {"page": r.randint(1, 50)}),
+    "descriptions": lambda c, r: c.ask(r.choice(["/openapi.json", "/metrics", "/explanation.css"])),
     "bodies that do not arrive": lambda c, r: c.send(r.choice(PATHS), {}, 30, 60_000),
     "answers that nobody takes": lambda c, r: c.send(
         VECTORS, {"model": "encoder", "input": texts(r, 999, 9)}, 9
     ),
     "requests that are left": lambda c, r: c.send(EXPLAIN, pair(r, 15_000), 0.01),
     "headers that drip": Client.drip,
-    "wrong tokens": lambda c, r: c.ask("/api/run", None, {"Authorization": "Bearer wrong"}),
+    "wrong tokens": lambda c, r: c.ask("/metrics", None, {"Authorization": "Bearer wrong"}),
 }  # fmt: skip
 
 

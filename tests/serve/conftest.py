@@ -3,15 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from firth.serve.app import Service, limits_of
-from firth.serve.server import free_port, serve_until
+from firth.serve.server import serve_until_told
 
 TOKEN = "0123456789abcdef"
 
@@ -22,9 +22,10 @@ def serving(app: Any) -> Iterator[str]:
     ready: Queue[Any] = Queue()
 
     async def run() -> None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        ready.put(lambda: loop.call_soon_threadsafe(stop.set))
-        await serve_until(app, stop, ready.put, *free_port("127.0.0.1", 0))
+        told, loop = cast(Any, asyncio.current_task()), asyncio.get_running_loop()
+        ready.put(lambda: loop.call_soon_threadsafe(told.cancel))
+        with suppress(asyncio.CancelledError):
+            await serve_until_told(app, ready.put, "127.0.0.1", 0)
 
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()

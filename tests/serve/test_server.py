@@ -18,12 +18,8 @@ from firth.serve.server import TOKEN_VARIABLE, has_other_users, kind_of_host, re
 
 def test_the_command_serves_until_it_is_stopped(toy_folder: Path) -> None:
     """It prints its address, answers, and ends with status 0 on SIGTERM."""
-    command = [
-        sys.executable,
-        "-u",
-        *["-m", "firth", "serve", "--port", "0", "--run"],
-        str(toy_folder),
-    ]
+    arguments = ["-u", "-m", "firth", "serve", "--port", "0", "--run", str(toy_folder)]
+    command = [sys.executable, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

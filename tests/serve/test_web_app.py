@@ -129,19 +129,22 @@ def test_what_differs_is_marked_in_both_texts(page: Any) -> None:
 
 
 def test_two_lists_are_matched(page: Any, tmp_path: Path) -> None:
-    """A pasted list and a file; a match links to what differs, and the lists stay."""
+    """A pasted list and a column of a table; a match links to what differs, and the lists stay."""
     said = [f"The {a}{b} left in {1900 + 5 * n + m}." for n, a in enumerate("BDGKL") for m, b in
             enumerate("aeiou")]  # fmt: skip
-    (tmp_path / "right.txt").write_text("\n".join([*said[:-1], "", "The last ship stayed."]))
+    rows = [f'{n};"{text}";""' for n, text in enumerate([*said[:-1], 'The last\n""ship"" stayed.'])]
+    (tmp_path / "right.csv").write_text("\r\n".join(["no;text;more", *rows, ""]))
     page.goto(f"{page.address}/#match")
     page.fill(
         "textarea[name=left]", "\n".join(each.replace("Gi left", "Gi never left") for each in said)
     )
-    page.set_input_files("input[type=file] >> nth=1", tmp_path / "right.txt")
+    page.set_input_files("input[type=file] >> nth=1", tmp_path / "right.csv")
     for _ in range(300):
         if page.input_value("textarea[name=right]"):
             break
         page.wait_for_timeout(100)
+    read = page.input_value("textarea[name=right]")
+    assert read.split("\n") == [*said[:-1], 'The last "ship" stayed.']
     page.click("form button")
     page.wait_for_selector("main table td")
     assert f"of {len(said)} texts matched" in page.inner_text("main")

@@ -1,43 +1,45 @@
 """The service as an ASGI application: it has requests answered by workers, and sends JSON."""
 
 import asyncio
-from functools import cached_property, partial
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from pydantic.json_schema import models_json_schema
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from firth import __version__
 from firth.scorer.explanation import style
-from firth.serve.endpoints import ENCODER, ENDPOINTS, Endpoint, Work
-from firth.serve.guard import Guard, Problem, client_of, length_of, read_body
+from firth.serve.endpoints import ENDPOINTS, Endpoint, Work
+from firth.serve.guard import Guard, Problem, length_of, read_body
 from firth.serve.workers import Limits, Workers, written
 
 _STATIC = Path(__file__).parent / "static"
-_MODEL = {"id": ENCODER, "object": "model", "created": 0, "owned_by": "firth"}
+_JSON, _LINES = "application/json", "application/x-ndjson"
+_SCHEMA = "#/components/schemas/{model}"
 _QUICK_BODY = 1 << 10
 """Bytes of a body, beyond which an answer is not quick."""
-_PIECE, _SEND_SECONDS = 1 << 14, 30.0
-"""Bytes that are sent at a time, and time in which a client takes its answer."""
-_CODES = {404: "not_found", 405: "method_not_allowed"}
+_SEND_SECONDS = 30.0
+"""Time in which a client takes a part of its answer."""
 
 
 def limits_of(workers: int = 1, seconds: float = 5.0) -> dict[Work, Limits]:
     """Return the limits of the workers of each kind, for so many processes of each."""
     return {
         Work.QUICK: Limits(workers=workers, seconds=seconds),
-        Work.SLOW: Limits(workers=workers, seconds=seconds, waiting=8, niceness=5),
-        Work.LONG: Limits(seconds=1_800.0, waiting=1, niceness=10, is_kept=False),
+        Work.SLOW: Limits(workers=workers, seconds=seconds, waiting=8, body=1 << 20, niceness=5),
+        Work.LONG: Limits(seconds=1_800.0, waiting=1, body=8 << 20, niceness=10, is_kept=False),
     }
 
 
@@ -47,11 +49,9 @@ class Service:
     `guard` has the arguments of `Guard`.
     """
 
-    def __init__(self, run: Path, limits: dict[Work, Limits] | None = None, **guard: Any) -> None:
+    def __init__(self, run: Path, limits: dict[Work, Limits], **guard: Any) -> None:
         self._guard = guard
-        self.workers = {
-            work: Workers(run, limit) for work, limit in (limits or limits_of()).items()
-        }
+        self.workers = {work: Workers(run, limit) for work, limit in limits.items()}
         registry = self.registry = CollectorRegistry()
         labels = ["path", "status"]
         self.requests = Counter("firth_requests", "Answers.", labels, registry=registry)
@@ -72,33 +72,28 @@ class Service:
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
+        fixed: dict[str, tuple[bytes | str, str]] = {
+            "/": ((_STATIC / "index.html").read_bytes(), "text/html"),
+            "/explanation.css": (style(), "text/css"),
+            "/health": (written({"status": "ok"}), _JSON),
+            "/openapi.json": (written(description(self._guard.get("token") is not None)), _JSON),
+        }
         return Starlette(
             routes=[
                 *(
-                    Route(item.path, _Answering(self, item), methods=[item.method])
+                    Route(item.path, _Answering(self, item), methods=["POST"])
                     for item in ENDPOINTS.values()
                 ),
-                Route("/health", partial(_fixed, {"status": "ok"})),
-                Route("/v1/models", partial(_fixed, {"object": "list", "data": [_MODEL]})),
+                *(Route(path, partial(_fixed, *content)) for path, content in fixed.items()),
                 Route("/metrics", self._show_metrics),
-                Route("/openapi.json", self._describe),
-                Route("/", _index),
-                Route("/explanation.css", _style),
-                Mount("/static", StaticFiles(directory=_STATIC, check_dir=False)),
+                Mount("/static", StaticFiles(directory=_STATIC)),
             ],
-            middleware=[Middleware(Guard, refuse=_refusal, **self._guard)],
-            exception_handlers={HTTPException: _http_problem},
+            middleware=[Middleware(Guard, **self._guard)],
+            exception_handlers={HTTPException: _refuse},
         )
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
-
-    async def _describe(self, _: Request) -> Response:
-        return Response(self._description, media_type="application/json")
-
-    @cached_property
-    def _description(self) -> bytes:
-        return written(description(self._guard.get("token") is not None))
 
 
 class _Answering:
@@ -109,66 +104,46 @@ class _Answering:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, and count it."""
-        began, service = perf_counter(), self._service
-        request, status = Request(scope, receive), 500
-
-        async def send_and_note(message: Any) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        with service.in_progress.track_inprogress():
+        service, path, status = self._service, self._endpoint.path, 500
+        with service.in_progress.track_inprogress(), service.seconds.labels(path).time():
             try:
-                await self._answer(request, send_and_note)
+                await self._answer(Request(scope, receive), send)
+                status = 200
             except Problem as problem:
                 status = problem.status
                 raise
             finally:
-                path = self._endpoint.path
                 service.requests.labels(path, str(status)).inc()
-                service.seconds.labels(path).observe(perf_counter() - began)
 
     async def _answer(self, request: Request, send: Send) -> None:
-        endpoint = self._endpoint
-        length, work = length_of(request), endpoint.work
-        is_short = endpoint.method == "GET" or (length is not None and length <= _QUICK_BODY)
-        if work is Work.QUICK and not is_short:
+        work, workers, length = self._endpoint.work, self._service.workers, length_of(request)
+        most = workers[work].limits.body
+        if work is Work.QUICK and (length is None or length > _QUICK_BODY):
             work = Work.SLOW
-        workers, body = self._service.workers[work], b""
-        with workers.seat(client_of(request.client.host if request.client else "")):
-            if endpoint.method == "POST":
-                _check_type(request)
-                body = await read_body(request, endpoint.most)
-            answer = partial(self._long if work is Work.LONG else self._whole, workers, body)
-            await _unless_left(request, answer(request, send))
+        with workers[work].seat(request.client.host if request.client else ""):
+            _check_type(request)
+            body = await read_body(request, most)
+            await _unless_left(request, self._send(workers[work], body, send))
 
-    async def _whole(self, workers: Workers, body: bytes, request: Request, send: Send) -> None:
-        given = {**request.query_params, **request.path_params}
-        status, content = await workers.answer(self._endpoint, body, given)
+    async def _send(self, workers: Workers, body: bytes, send: Send) -> None:
+        """Send the answer; give up a client that does not take it."""
+        is_long = self._endpoint.work is Work.LONG
+        parts = (workers.lines if is_long else workers.pieces)(self._endpoint, body)
 
-        async def pieces() -> Any:
-            for start in range(0, len(content), _PIECE):
-                yield content[start : start + _PIECE]
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(_SEND_SECONDS):
+                await send(message)
 
-        headers = {"content-length": str(len(content)), **_headers(status)}
-        response = StreamingResponse(pieces(), status, headers, "application/json")
-        async with asyncio.timeout(_SEND_SECONDS):
-            await response.stream_response(send)
+        async with aclosing(parts):
+            first = await anext(parts)  # What cannot be done at all has its own status.
 
-    async def _long(self, workers: Workers, body: bytes, _: Request, send: Send) -> None:
-        lines = workers.lines(self._endpoint, body)
-        try:
-            first = await anext(lines)  # What cannot be done at all has its own status.
-
-            async def all_lines() -> Any:
+            async def all_parts() -> AsyncGenerator[bytes]:
                 yield first
-                async for line in lines:
-                    yield line
+                async for part in parts:
+                    yield part
 
-            response = StreamingResponse(all_lines(), media_type="application/x-ndjson")
-            await response.stream_response(send)
-        finally:
-            await lines.aclose()  # type: ignore[attr-defined]
+            response = StreamingResponse(all_parts(), media_type=_LINES if is_long else _JSON)
+            await response.stream_response(send_in_time)
 
 
 # --- Requests and answers ----------------------------------------------------------------------
@@ -181,54 +156,30 @@ def _check_type(request: Request) -> None:
         raise Problem(415, "no_json", message, "Content-Type: application/json")
 
 
-async def _unless_left(request: Request, work: Any) -> None:
+async def _unless_left(request: Request, work: Coroutine[Any, Any, None]) -> None:
     """Do the work; end it when the client goes away."""
 
-    async def left() -> None:
+    async def leave() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
+        raise Problem(499, "left", "The client went away.")
 
-    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(left())]
+    tasks = [asyncio.create_task(work), asyncio.create_task(leave())]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if not tasks[0].done():
-            raise Problem(499, "left", "The client went away.")
-        tasks[0].result()
+        next(task for task in tasks if task.done()).result()
     finally:
         for task in tasks:
             task.cancel()
 
 
-def _headers(status: int) -> dict[str, str]:
-    if status == 503:
-        return {"retry-after": "1"}
-    return {"www-authenticate": "Bearer"} if status == 401 else {}
+async def _refuse(_: Request, error: Exception) -> Response:
+    hint = "GET /openapi.json describes requests"
+    raise Problem(getattr(error, "status_code", 400), "refused", f"{error}.", hint)
 
 
-def _refusal(problem: Problem) -> Response:
-    content, status = written(problem.as_dict()), problem.status
-    return Response(content, status, _headers(status), "application/json")
-
-
-def _http_problem(_: Request, error: Exception) -> Response:
-    status = getattr(error, "status_code", 500)
-    response = _refusal(
-        Problem(status, _CODES.get(status, "refused"), f"{getattr(error, 'detail', error)}.")
-    )
-    response.headers.update(getattr(error, "headers", None) or {})
-    return response
-
-
-async def _fixed(content: object, _: Request) -> Response:
-    return Response(written(content), media_type="application/json")
-
-
-async def _index(_: Request) -> Response:
-    return FileResponse(_STATIC / "index.html")
-
-
-async def _style(_: Request) -> Response:
-    return Response(style(), media_type="text/css")
+async def _fixed(content: bytes | str, kind: str, _: Request) -> Response:
+    return Response(content, media_type=kind)
 
 
 # --- Description -------------------------------------------------------------------------------
@@ -236,47 +187,37 @@ async def _style(_: Request) -> Response:
 
 def description(needs_token: bool) -> dict[str, Any]:
     """Return the description of the API in OpenAPI 3.1."""
-    paths: dict[str, Any] = {"/health": {"get": {"security": [], **_described("Whether it runs.")}}}
-    paths["/v1/models"] = {"get": _described("The models that give embeddings.")}
-    parts: dict[str, Any] = {}
-    for name, item in ENDPOINTS.items():
-        schema = item.request.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts |= schema.pop("$defs", {})
-        kind = "application/x-ndjson" if item.work is Work.LONG else "application/json"
-        summary = (item.answer.__doc__ or "").strip().partition("\n")[0]
-        operation = {"operationId": name, **_described(summary, kind)}
-        if item.method == "POST":
-            body = {"application/json": {"schema": schema}}
-            operation["requestBody"] = {"required": True, "content": body}
-        else:
-            operation["parameters"] = [
-                {
-                    "name": field,
-                    "in": "path" if f"{{{field}" in item.path else "query",
-                    "required": field in schema.get("required", ()),
-                    "schema": parameter,
-                }
-                for field, parameter in schema.get("properties", {}).items()
-            ]
-        paths[item.path.replace(":path}", "}")] = {item.method.lower(): operation}
+    requests: Any = [(item.request, "validation") for item in ENDPOINTS.values()]
+    schemas = models_json_schema(requests, ref_template=_SCHEMA)[1]["$defs"]
     words = {word: {"type": "string"} for word in ("code", "message", "hint")}
     problem = {"type": "object", "required": list(words), "properties": words}
-    parts["Error"] = {"type": "object", "required": ["error"], "properties": {"error": problem}}
+    schemas["Error"] = {"type": "object", "required": ["error"], "properties": {"error": problem}}
+    paths: dict[str, Any] = {}
+    for name, item in ENDPOINTS.items():
+        kind = _LINES if item.work is Work.LONG else _JSON
+        summary = (item.answer.__doc__ or "").partition("\n")[0]
+        paths[item.path] = {
+            "post": {
+                "operationId": name,
+                "summary": summary,
+                "requestBody": {"required": True, **_content(_JSON, name)},
+                "responses": {
+                    "200": {"description": summary, "content": {kind: {}}},
+                    "default": {"description": "An error", **_content(_JSON, "Error")},
+                },
+            }
+        }
     return {
         "openapi": "3.1.0",
         "info": {"title": "firth", "version": __version__, "description": "A run as a service."},
         "paths": paths,
         "components": {
-            "schemas": parts,
+            "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}] if needs_token else [],
     }
 
 
-def _described(summary: str, kind: str = "application/json") -> dict[str, Any]:
-    """Return a summary and the answers of an operation; any other status has an error."""
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    answer = {"description": summary, "content": {kind: {"schema": {"type": "object"}}}}
-    default = {"description": "An error", "content": error}
-    return {"summary": summary, "responses": {"200": answer, "default": default}}
+def _content(kind: str, schema: str) -> dict[str, Any]:
+    return {"content": {kind: {"schema": {"$ref": _SCHEMA.format(model=schema)}}}}

@@ -1,7 +1,7 @@
 """The endpoints of the API: functions that answer, whose parameters are the fields of a request."""
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
 from functools import partial
@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
-from firth.corpus.document import Document
 from firth.model import Model
 from firth.pipeline.built import compare_with_baseline, examples, verdict
 from firth.pipeline.opened import Opened
@@ -20,45 +19,27 @@ from firth.plain import match as match_lists
 from firth.scorer.explanation import article
 from firth.serve.guard import Problem
 from firth.text.differences import differences as find_differences
-from firth.text.types import CosineScorer, TextPair
 from firth.text.words import words
 
 Plain = dict[str, Any]
 Answer = TypeVar("Answer", bound=Callable[..., Plain])
-ENCODER = "encoder"
-"""Name of the run's encoder for OpenAI's clients."""
-BODY, EMBEDDINGS_BODY, LISTS_BODY = 1 << 16, 1 << 20, 4 << 20
-"""Bytes of a body: of most requests, of texts to encode, and of two lists."""
-MAX_CHARACTERS = 20_000
-"""Of a text."""
-MAX_TEXTS = 2_048
-"""Texts that one request encodes; OpenAI's limit."""
-MAX_NUMBERS = 1_600_000
-"""Texts times dimensions of an answer."""
-MAX_PAIRS, MAX_RESULTS, PAGE = 1_000, 100, 50
+MAX_PAIRS, PAGE = 1_000, 50
 
-
-Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=r"\S")]
+Text = Annotated[str, StringConstraints(max_length=20_000, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Filter = Annotated[
     str,
     StringConstraints(min_length=1, max_length=1_000),
     Field(description="Filter: date >= 2020 and author = 'Ann'"),
 ]
-Top = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
+Top = Annotated[int, Field(ge=1, le=100)]
 Unit = Literal["sentence", "document"]
-Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS, fail_fast=True)]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=2_048, fail_fast=True)]
+Lists = Annotated[list[Text], Field(min_length=1, max_length=10_000, fail_fast=True)]
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2, fail_fast=True)]
 Pairs = Annotated[list[Pair], Field(min_length=1, max_length=MAX_PAIRS, fail_fast=True)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 _FIELDS = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class GivenText(BaseModel):
-    """A text that is no document of the run."""
-
-    model_config = _FIELDS
-    text: Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 
 
 class Work(Enum):
@@ -74,27 +55,19 @@ class Work(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """An endpoint.
+    """An endpoint: `answer` makes the answer from the model and the fields of `request`."""
 
-    GET has parameters in the address, of which `{id:path}` may contain slashes, and POST a JSON
-    body of `most` bytes. `answer` makes the answer from the model and the fields of `request`.
-    """
-
-    method: str
     path: str
     request: type[BaseModel]
     answer: Callable[..., Plain]
     work: Work
-    most: int
 
 
 ENDPOINTS: dict[str, Endpoint] = {}
 """Name of a function → its endpoint."""
 
 
-def _endpoint(
-    method: str, path: str, work: Work = Work.QUICK, most: int = BODY
-) -> Callable[[Answer], Answer]:
+def _endpoint(path: str, work: Work = Work.QUICK) -> Callable[[Answer], Answer]:
     """Register a function as an endpoint; its parameters after the model are the request's."""
 
     def register(function: Answer) -> Answer:
@@ -105,15 +78,13 @@ def _endpoint(
         }
         name = function.__name__
         request = create_model(name, __config__=_FIELDS, **fields)
-        ENDPOINTS[name] = Endpoint(
-            method=method, path=path, request=request, answer=function, work=work, most=most
-        )
+        ENDPOINTS[name] = Endpoint(path=path, request=request, answer=function, work=work)
         return function
 
     return register
 
 
-@_endpoint("GET", "/api/run")
+@_endpoint("/api/run")
 def describe_run(served: Model, /) -> Plain:
     """Describe the run: counts, stages, and example sentences."""
     return served.ask(lambda opened: opened.once(_description))
@@ -127,20 +98,13 @@ def _description(opened: Opened) -> Plain:
     }
 
 
-@_endpoint("POST", "/api/similarity", Work.SLOW)
-def similarity(
-    served: Model, /, pairs: Pairs, model: Literal["scorer", "encoder"] = "scorer"
-) -> Plain:
+@_endpoint("/api/similarity", Work.SLOW)
+def similarity(served: Model, /, pairs: Pairs) -> Plain:
     """Score pairs of texts."""
-    compared: list[TextPair] = [(a, b) for a, b in pairs]
-    if model == "scorer":
-        scores = served.scorer.similarities(compared)
-    else:
-        scores = CosineScorer(ENCODER, served.encoder.encode).similarities(compared)
-    return {"scores": scores.tolist()}
+    return {"scores": served.scorer.similarities([(a, b) for a, b in pairs]).tolist()}
 
 
-@_endpoint("POST", "/api/explain")
+@_endpoint("/api/explain")
 def explain(
     served: Model, /, text1: Text, text2: Text, top: Annotated[int, Field(ge=1, le=100)] = 5
 ) -> Plain:
@@ -149,7 +113,7 @@ def explain(
     return {**explanation.as_dict(), "html": article(explanation)}
 
 
-@_endpoint("POST", "/api/differences")
+@_endpoint("/api/differences")
 def differences(
     _: Model, /, text1: Text, text2: Text,
     language: Annotated[str, Field(max_length=8)] | None = None,
@@ -158,7 +122,7 @@ def differences(
     return find_differences(text1, text2, language=language).as_dict()
 
 
-@_endpoint("POST", "/api/search")
+@_endpoint("/api/search")
 def search(
     served: Model,
     /,
@@ -173,7 +137,7 @@ def search(
     return {"query": query, **hits.as_dict()}
 
 
-@_endpoint("POST", "/api/calibrate")
+@_endpoint("/api/calibrate")
 def calibrate(
     served: Model,
     /,
@@ -188,9 +152,9 @@ def calibrate(
     }
 
 
-@_endpoint("POST", "/api/match", Work.LONG, LISTS_BODY)
+@_endpoint("/api/match", Work.LONG)
 def match(
-    served: Model, /, left: Texts, right: Texts | None = None, precision: Share = 0.9
+    served: Model, /, left: Lists, right: Lists | None = None, precision: Share = 0.9
 ) -> Plain:
     """Return what matches each text of a list in another one, by the encoder of the search."""
     index = served.ask(lambda opened: opened.search.index)
@@ -200,7 +164,7 @@ def match(
     return matches.as_dict()
 
 
-@_endpoint("POST", "/api/duplicates", Work.LONG)
+@_endpoint("/api/duplicates", Work.LONG)
 def duplicates(
     served: Model,
     /,
@@ -213,7 +177,7 @@ def duplicates(
     return served.duplicates(threshold, unit=unit, where=where).as_dict(top)
 
 
-@_endpoint("POST", "/api/check", Work.LONG)
+@_endpoint("/api/check", Work.LONG)
 def check(served: Model, /) -> Plain:
     """Compare scorer and encoder with n-grams on held-out documents; the answer is kept."""
     return served.ask(lambda opened: opened.once(_comparison))
@@ -225,20 +189,15 @@ def _comparison(opened: Opened) -> Plain:
     return {"verdict": said, "comparison": comparison and comparison.as_dict()}
 
 
-@_endpoint("POST", "/api/documents/compare", Work.SLOW, EMBEDDINGS_BODY)
-def compare(served: Model, /, first: Name | GivenText, second: Name | GivenText) -> Plain:
-    """Align the sentences of two documents: ids of the run, or texts."""
-    sides: list[str | Document] = []
-    for side in (first, second):
-        if isinstance(side, str):
-            served.ask(partial(_document, id=side))  # It is never taken for a file.
-            sides.append(side)
-        else:
-            sides.append(Document(id="text", text=side.text))
-    return served.compare_documents(sides[0], sides[1]).as_dict()
+@_endpoint("/api/documents/compare", Work.SLOW)
+def compare(served: Model, /, first: Name, second: Name) -> Plain:
+    """Align the sentences of two documents."""
+    for id in (first, second):
+        served.ask(partial(_document, id=id))  # It is never taken for a file.
+    return served.compare_documents(first, second).as_dict()
 
 
-@_endpoint("GET", "/api/documents")
+@_endpoint("/api/documents")
 def documents(
     served: Model,
     /,
@@ -253,9 +212,7 @@ def documents(
 
 def _page(opened: Opened, query: str, page: int) -> Plain:
     names, corpus = opened.once(_names), opened.corpus
-    numbers: Sequence[int] = range(len(names))
-    if query:
-        numbers = [number for number, name in enumerate(names) if query in name]
+    numbers = [number for number, name in enumerate(names) if query in name]
     listed = [
         (corpus.document(number), number) for number in numbers[(page - 1) * PAGE : page * PAGE]
     ]
@@ -271,7 +228,7 @@ def _page(opened: Opened, query: str, page: int) -> Plain:
     }
 
 
-@_endpoint("GET", "/api/document/{id:path}")
+@_endpoint("/api/document")
 def document(served: Model, /, id: Name) -> Plain:
     """Return a document with its sentences."""
     return served.ask(lambda opened: _contents(opened, id))
@@ -294,33 +251,18 @@ def _contents(opened: Opened, id: str) -> Plain:
     }
 
 
-@_endpoint("POST", "/v1/embeddings", Work.SLOW, EMBEDDINGS_BODY)
+@_endpoint("/v1/embeddings", Work.SLOW)
 def embeddings(
     served: Model,
     /,
     input: Annotated[Text | Texts, Field(union_mode="left_to_right")],
-    model: Name,
-    dimensions: Annotated[int, Field(ge=1, le=100_000)] | None = None,
+    model: Literal["encoder"],
     encoding_format: Literal["float", "base64"] = "float",
     user: Annotated[str, StringConstraints(max_length=1_000)] | None = None,
 ) -> Plain:
     """Return unit vectors in the form of OpenAI's embeddings endpoint."""
-    if model != ENCODER:
-        message = f"There is no model {model!r:.100}; expected {ENCODER!r}."
-        raise Problem(404, "not_found", message)
     texts = [input] if isinstance(input, str) else input
-    encoder = served.encoder
-    numbers = len(texts) * encoder.dimensions
-    if numbers > MAX_NUMBERS:
-        message = f"The answer has {numbers:,} numbers; expected {MAX_NUMBERS:,} at most."
-        raise Problem(422, "invalid", message, "Send fewer texts at a time.")
-    vectors = encoder.encode(texts)
-    if dimensions is not None:
-        if dimensions > vectors.shape[1]:
-            message = f"dimensions is {dimensions}; expected {vectors.shape[1]} at most."
-            raise Problem(422, "invalid", message)
-        cut = vectors[:, :dimensions]
-        vectors = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), 1e-12)
+    vectors = served.encoder.encode(texts)
     # Eight decimals distinguish all float32 below 1.
     rows: list[Any] = vectors.astype(np.float64).round(8).tolist()
     if encoding_format == "base64":
@@ -349,5 +291,5 @@ def _document(opened: Opened, id: str) -> int:
     number = opened.corpus.number_of(id)
     if number is None:
         message = f"No document has the id {id!r:.100}."
-        raise Problem(404, "not_found", message, "GET /api/documents lists all")
+        raise Problem(404, "not_found", message, "POST /api/documents lists all")
     return number

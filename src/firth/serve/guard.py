@@ -2,14 +2,13 @@
 
 import asyncio
 import hmac
-import ipaddress
+import json
 import re
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -25,9 +24,6 @@ HEADERS = {
 }
 _READ_SECONDS = 10.0
 """Time for a body to arrive."""
-_PREFIX = 64
-"""Bits of an IPv6 address that name a client, who may take any address below."""
-_SAFE = frozenset({"GET", "HEAD"})
 _PRIVATE = ("/api/", "/v1/", "/metrics")
 """Paths that show something of the run: they need the token."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
@@ -39,12 +35,16 @@ class Problem(Exception):  # noqa: N818
     """
 
     def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
+        super().__init__(status, code, message, hint)
         self.status, self.code, self.message, self.hint = status, code, message, hint
 
-    def as_dict(self) -> dict[str, dict[str, str]]:
-        """Return the body of the answer."""
-        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+    def __str__(self) -> str:
+        return self.message
+
+    def as_json(self) -> bytes:
+        """Return the body of the answer; half of a surrogate pair is an escape."""
+        error = {"code": self.code, "message": self.message, "hint": self.hint}
+        return json.dumps({"error": error}).encode()
 
 
 class Guard:
@@ -55,7 +55,7 @@ class Guard:
     another site's page is refused by its `Sec-Fetch-Site` and `Origin` headers.
 
     `is_ours` decides whether a host name without its port is this service. `token` is the expected
-    `Authorization: Bearer` token. `refuse` makes the answer to a `Problem`.
+    `Authorization: Bearer` token.
     """
 
     def __init__(
@@ -63,11 +63,8 @@ class Guard:
         app: ASGIApp,
         is_ours: Callable[[str], bool] = LOCAL.__contains__,
         token: str | None = None,
-        refuse: Callable[[Problem], ASGIApp] = lambda problem: PlainTextResponse(
-            problem.message, problem.status
-        ),
     ) -> None:
-        self._app, self._is_ours, self._refuse = app, is_ours, refuse
+        self._app, self._is_ours = app, is_ours
         self._token = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,7 +80,10 @@ class Guard:
                 self._check(scope, Headers(scope=scope))
             await self._app(scope, receive, send_with_headers)
         except Problem as problem:
-            await self._refuse(problem)(scope, receive, send_with_headers)
+            headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}
+            extra = headers.get(problem.status)
+            answer = Response(problem.as_json(), problem.status, extra, "application/json")
+            await answer(scope, receive, send_with_headers)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raise a `Problem` for a request that is refused."""
@@ -96,7 +96,7 @@ class Guard:
             raise Problem(421, "foreign", message)
         is_private = str(scope["path"]).startswith(_PRIVATE)
         # A link to the web app may be followed from anywhere.
-        if (is_private or scope["method"] not in _SAFE) and _is_foreign(headers, host):
+        if (is_private or scope["method"] not in ("GET", "HEAD")) and _is_foreign(headers, host):
             raise Problem(403, "foreign", "Pages of other sites may not use this service.")
         authorization = headers.get("authorization", "").encode()
         if is_private and self._token and not hmac.compare_digest(authorization, self._token):
@@ -105,25 +105,22 @@ class Guard:
 
 
 def _is_foreign(headers: Headers, host: str) -> bool:
-    origin = headers.get("origin")
-    try:
-        is_same = origin is None or urlsplit(origin).netloc == host
-    except ValueError:
-        is_same = False
-    return not is_same or headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    origin = headers.get("origin", f"//{host}").partition("//")[2]
+    return origin != host or headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
 
 
 async def read_body(request: Request, most: int) -> bytes:
     """Return the body of a request; raise a `Problem` where it is too long, slow, or ends early."""
-    length, body = length_of(request), bytearray()
-    if length is not None and length > most:
-        raise _too_long(most)
+    too_long = Problem(413, "too_large", f"The body is too long; expected {most:,} bytes at most.")
+    if (length_of(request) or 0) > most:
+        raise too_long
+    body = bytearray()
     try:
         async with asyncio.timeout(_READ_SECONDS):
             async for part in request.stream():
                 body += part
                 if len(body) > most:
-                    raise _too_long(most)
+                    raise too_long
     except TimeoutError:
         raise Problem(408, "slow", f"The body took more than {_READ_SECONDS:g} s.") from None
     except ClientDisconnect:
@@ -135,23 +132,3 @@ def length_of(request: Request) -> int | None:
     """Return the bytes that a body is said to have, or None."""
     length = request.headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() else None
-
-
-def _too_long(most: int) -> Problem:
-    return Problem(413, "too_large", f"The body is too long; expected {most:,} bytes at most.")
-
-
-def client_of(address: str) -> str:
-    """Return the client of an address.
-
-    Example:
-        >>> client_of("10.0.0.7"), client_of("2001:db8::7")
-        ('10.0.0.7', '2001:db8::/64')
-    """
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if parsed.version == 4:
-        return address
-    return str(ipaddress.ip_network((int(parsed), _PREFIX), strict=False))

@@ -4,31 +4,29 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from firth.model import Model, load
 from firth.run.errors import FirthError, require
 from firth.serve import endpoints
 from firth.serve.guard import Problem
 
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
-
 TOOLS = (endpoints.search, endpoints.differences, endpoints.match, endpoints.calibrate)
 """The endpoints that are tools; none of them changes anything."""
 
 
-def tools_of(model: Model) -> "MCPServer":
-    """Return a server whose tools ask a model; their parameters are those of the API."""
+def serve_tools(run: Path) -> None:
+    """Answer an assistant over standard input and output; parameters are those of the API."""
     require("mcp", "mcp", "firth mcp")
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 
+    model = load(run, quiet=True)
     what = f"Sentences and documents of {model.path.resolve().name}, and how similar texts are."
     server = MCPServer("firth", instructions=what)
     for function in TOOLS:
         server.add_tool(_asking(function, model), annotations=ToolAnnotations(read_only_hint=True))
-    return server
+    server.run()
 
 
 def _asking(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
@@ -49,8 +47,3 @@ def _asking(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
     ask.__signature__ = signature(function).replace(parameters=named)  # type: ignore[attr-defined]
     ask.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
     return ask
-
-
-def serve_tools(run: Path) -> None:
-    """Answer an assistant over standard input and output until it ends."""
-    tools_of(load(run, quiet=True)).run()

@@ -41,26 +41,20 @@ def kind_of_host(host: str) -> Literal["local", "address", "name"]:
 def free_port(host: str, port: int) -> tuple[str, int]:
     """Return the address of a host and a port on which nobody listens; port 0 is any."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listening:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((host, port))
+            name, number = listening.getsockname()[:2]
     except OSError as error:
-        raise InputError(f"--host {host}: {error.strerror}. Expected 127.0.0.1") from error
-    with socket.socket(family, kind, protocol) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind(address)
-        except OSError as error:
-            problem = f"port {port} of {host}: {error.strerror}. Choose another: --port"
-            raise InputError(problem) from error
-        name, number = listening.getsockname()[:2]
-        return str(name), int(number)
+        problem = f"port {port} of {host}: {error.strerror}. Choose another: --host, --port"
+        raise InputError(problem) from error
+    return str(name), int(number)
 
 
-async def serve_until(
-    app: "ASGIApp", stop: asyncio.Event, ready: Callable[[str], None], name: str, port: int
+async def serve_until_told(
+    app: "ASGIApp", ready: Callable[[str], None], host: str, port: int
 ) -> None:
-    """Serve an application on an address until `stop` is set; finish requests that have begun.
+    """Serve an application until this task is cancelled, as by SIGTERM; finish what has begun.
 
     `ready` is called with the URL as soon as connections are accepted.
     """
@@ -68,6 +62,10 @@ async def serve_until(
     from granian.http import HTTP1Settings
     from granian.server.embed import Server
 
+    name, port = free_port(host, port)
+    with contextlib.suppress(RuntimeError):  # Windows has none, and threads get none.
+        told: Any = asyncio.current_task()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.cancel)
     server: Any = Server(
         app,
         address=name,
@@ -84,41 +82,28 @@ async def serve_until(
         log_enabled=False,
     )
     serving = asyncio.create_task(server.serve())
-    waiting = asyncio.create_task(stop.wait())
-    while not serving.done():
-        try:
-            _, writer = await asyncio.open_connection(name, port)
-        except OSError:
-            await asyncio.sleep(0.01)
-            continue
-        writer.close()
-        ready(f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/")
-        break
-    await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    if not serving.done():
+    try:
+        while not serving.done():
+            try:
+                (await asyncio.open_connection(name, port))[1].close()
+            except OSError:
+                await asyncio.sleep(0.01)
+                continue
+            ready(f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/")
+            break
+        await asyncio.shield(serving)
+    finally:
         server.stop()
         await asyncio.wait([serving], timeout=_STOP_SECONDS)
-    if serving.done():
-        serving.result()
 
 
 def run_server(
     app: "ASGIApp", ready: Callable[[str], None], host: str = LOOPBACK, port: int = 0
 ) -> None:
-    """Serve an application until interrupted or terminated; as `serve_until`."""
+    """Serve an application until interrupted or terminated; as `serve_until_told`."""
     require("granian", "serve", "A server")
-    name, number = free_port(host, port)
-
-    async def serve_until_told() -> None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        with contextlib.suppress(NotImplementedError):  # Windows has none.
-            for number_of_signal in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number_of_signal, stop.set)
-        await serve_until(app, stop, ready, name, number)
-
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve_until_told())
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(serve_until_told(app, ready, host, port))
 
 
 def serve(

@@ -7,7 +7,7 @@ import re
 import signal
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_all_start_methods, get_context
@@ -18,7 +18,7 @@ from typing import Any
 
 from pebble import CONSTS, ProcessExpired, ProcessPool
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from firth.encoders.kinds import find_encoder
 from firth.encoders.pretrained import open_run_encoder
@@ -38,16 +38,16 @@ from firth.serve.guard import Problem
 
 _PROGRESS_SECONDS = 0.2
 """Time between two lines of progress."""
+_PIECE = 1 << 14
+"""Bytes of an answer that are sent at a time."""
 _START_SECONDS = 60.0
 """Time for a worker to open the model, before the deadline of its first request."""
-_MOST_FIELDS = 32
-"""Fields of a body; each one more would be a problem to name."""
 _RUN = "FIRTH_SERVED_RUN"
 """Variable with the run whose encoder is opened before workers are forked."""
 _FORKED = frozenset({"package", "static"})
 """Kinds of encoders of NumPy alone. Others have threads, which a fork does not copy."""
-Reply = tuple[int, bytes]
-"""Status and content."""
+Reply = bytes | Problem
+"""JSON, or what went wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,7 @@ class Limits:
         workers: Processes.
         waiting: Requests that wait for a process; half of these and of those in progress may be one
             client's.
+        body: Bytes of the body of a request.
         seconds: Time until an answer; after that its process is killed.
         memory: Bytes that a process may take beyond the model.
         grows: Bytes by which a process may have grown after an answer; beyond, it is replaced.
@@ -67,6 +68,7 @@ class Limits:
 
     workers: int = 1
     waiting: int = 127
+    body: int = 1 << 16
     seconds: float = 5.0
     memory: int = 2 << 30
     grows: int = 64 << 20
@@ -120,17 +122,21 @@ class Workers:
         finally:
             self._seats -= Counter([client])
 
-    async def answer(self, endpoint: Endpoint, body: bytes, given: Mapping[str, str]) -> Reply:
-        """Return the answer in turn. Work that has begun goes on to its end without its client."""
-        return await asyncio.shield(await self._begun(endpoint, body, given))
+    async def pieces(self, endpoint: Endpoint, body: bytes) -> AsyncGenerator[bytes]:
+        """Yield an answer. Work that has begun goes on to its end without its client."""
+        reply = await asyncio.shield(await self._begun(endpoint, body))
+        if isinstance(reply, Problem):
+            raise reply
+        for start in range(0, len(reply), _PIECE):
+            yield reply[start : start + _PIECE]
 
-    async def lines(self, endpoint: Endpoint, body: bytes) -> AsyncIterator[bytes]:
+    async def lines(self, endpoint: Endpoint, body: bytes) -> AsyncGenerator[bytes]:
         """Yield lines of JSON: progress, then the result or the error; end work that is left.
 
         Raises:
             Problem: The work ended before its first line.
         """
-        work, shown = await self._begun(endpoint, body, {}), b""
+        work, shown = await self._begun(endpoint, body), b""
         self._progress.value = b""
         try:
             while not work.done():
@@ -139,47 +145,43 @@ class Workers:
                 if progress not in (b"", shown) and not work.done():
                     shown = progress
                     yield b'{"progress":' + progress + b"}\n"
-            status, content = await work
-            if status != 200 and not shown:
-                raise Problem(status, **json.loads(content)["error"])
-            yield (b'{"result":' + content + b"}\n") if status == 200 else content + b"\n"
+            reply = await work
+            if isinstance(reply, bytes):
+                yield b'{"result":' + reply + b"}\n"
+            elif shown:
+                yield reply.as_json() + b"\n"
+            else:
+                raise reply
         finally:
             work.cancel()
 
-    async def _begun(
-        self, endpoint: Endpoint, body: bytes, given: Mapping[str, str]
-    ) -> "asyncio.Task[Reply]":
+    async def _begun(self, endpoint: Endpoint, body: bytes) -> "asyncio.Task[Reply]":
         """Return work in its turn, which is over when the work is."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await self._turns.acquire()
         except TimeoutError:
             raise _busy() from None
-        work = asyncio.ensure_future(self._reply(endpoint, body, given))
+        work = asyncio.ensure_future(self._reply(endpoint, body))
         work.add_done_callback(lambda _: self._turns.release())
         return work
 
-    async def _reply(self, endpoint: Endpoint, body: bytes, given: Mapping[str, str]) -> Reply:
+    async def _reply(self, endpoint: Endpoint, body: bytes) -> Reply:
         try:
             async with asyncio.timeout(self.limits.seconds + _START_SECONDS):
-                future = self._scheduled(_answer, endpoint.answer.__name__, body, given)
-                status, content, log, has_grown = await asyncio.wrap_future(future)
+                future = self._scheduled(_answer, endpoint.answer.__name__, body)
+                reply: Reply = await asyncio.wrap_future(future)
         except TimeoutError:
             self.ended += 1
             message = f"The answer took more than {self.limits.seconds:g} s."
-            problem = Problem(504, "timeout", message, "Ask for less at a time.")
-            return problem.status, written(problem.as_dict())
+            return Problem(504, "timeout", message, "Ask for less at a time.")
         except (ProcessExpired, RuntimeError):  # A broken pool is a RuntimeError.
             self.ended += 1
             message = "The process that made the answer was ended."
-            problem = Problem(503, "ended", message, "Ask again; or for less at a time.")
-            return problem.status, written(problem.as_dict())
-        if has_grown:
-            self.ended += 1
-            self._scheduled(_end)
-        if log:
-            complain(log)
-        return status, content
+            return Problem(503, "ended", message, "Ask again; or for less at a time.")
+        if self.limits.is_kept:
+            self._scheduled(_end_if_grown)
+        return reply
 
     def _scheduled(self, function: Any, *arguments: Any) -> Any:
         seconds = self.limits.seconds
@@ -227,14 +229,10 @@ def _begin(run: Path, limits: Limits, progress: Any) -> None:
     _state.begun = _memory()
 
 
-def _end() -> None:
-    """End a worker that has grown; the pool starts another one."""
-    if _has_grown():
+def _end_if_grown() -> None:
+    """End a worker that has grown after its answer; the pool starts another one."""
+    if _memory() - _state.begun > _state.limits.grows:
         os._exit(1)
-
-
-def _has_grown() -> bool:
-    return _state.limits.is_kept and _memory() - _state.begun > _state.limits.grows
 
 
 def _memory() -> int:
@@ -245,8 +243,7 @@ def _memory() -> int:
     return 0
 
 
-def _answer(name: str, body: bytes, given: Mapping[str, str]) -> tuple[int, bytes, str, bool]:
-    """Return status, content, what the log gets, and whether this process has grown too much."""
+def _answer(name: str, body: bytes) -> Reply:
     endpoint, last = ENDPOINTS[name], 0.0
 
     def listen(title: str, done: float, total: float | None) -> None:
@@ -256,33 +253,13 @@ def _answer(name: str, body: bytes, given: Mapping[str, str]) -> tuple[int, byte
             _state.progress.value = to_json({"what": title[:100], "done": done, "of": total})
 
     try:
-        fields = _parsed(endpoint, body, given)
+        fields = dict(endpoint.request.model_validate_json(body, strict=True))
         if _state.model is None:
             _state.model = load(_state.run, quiet=True)
         with listening(listen):
-            content = written(endpoint.answer(_state.model, **fields))
-        return 200, content, "", _has_grown()
+            return written(endpoint.answer(_state.model, **fields))
     except Exception as error:  # noqa: BLE001
-        problem, log = _problem_of(error), ""
-        if problem is None:  # Details are in the log only.
-            problem = Problem(500, "internal", "The service failed.", "Its log has the cause.")
-            log = "".join(traceback.format_exception(error)).rstrip()
-        return problem.status, written(problem.as_dict()), log, _has_grown()
-
-
-def _parsed(endpoint: Endpoint, body: bytes, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a request; raise `ValidationError` or `Problem` where it is invalid."""
-    if endpoint.method == "GET":
-        request = endpoint.request.model_validate(given)
-    else:
-        try:
-            value = from_json(body, allow_inf_nan=False)
-        except ValueError as error:
-            raise Problem(422, "invalid", f"The body is no JSON: {error}.") from None
-        if isinstance(value, dict) and len(value) > _MOST_FIELDS:
-            raise Problem(422, "invalid", f"The body has {len(value):,} fields; expected a few.")
-        request = endpoint.request.model_validate(value, strict=True)
-    return {name: getattr(request, name) for name in type(request).model_fields}
+        return _problem_of(error)
 
 
 def written(value: object) -> bytes:
@@ -294,7 +271,7 @@ def written(value: object) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
 
-def _problem_of(error: Exception) -> Problem | None:
+def _problem_of(error: Exception) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, MemoryError):
@@ -315,7 +292,8 @@ def _problem_of(error: Exception) -> Problem | None:
         # An option of the command line is a field of the request here.
         message, _, hint = re.sub(r"^--([a-z-]+)", r"\1", str(error)).partition(". ")
         return Problem(status, code, message, hint)
-    return None
+    complain("".join(traceback.format_exception(error)).rstrip())
+    return Problem(500, "internal", "The service failed.", "Its log has the cause.")
 
 
 def _busy() -> Problem:

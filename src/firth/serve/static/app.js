@@ -27,12 +27,11 @@ const differ = { text1: "The deadline is October 15th.", text2: "The deadline is
 let leaving = new AbortController();
 
 /** Ask the API. A missing token is asked for once and kept for this tab. */
-async function ask(path, body, onProgress, signal = leaving.signal) {
-  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+async function ask(path, body = {}, onProgress, signal = leaving.signal) {
+  const headers = { "Content-Type": "application/json" };
   const token = sessionStorage.getItem("token");
   if (token) headers.Authorization = `Bearer ${token}`;
-  const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body), signal };
-  const response = await fetch(path, options);
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
   if (response.status === 429 || response.status === 503) {
     if (onProgress) onProgress({ what: "Waiting for other work" });
     await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response.headers.get("Retry-After") ?? 2)));
@@ -110,7 +109,7 @@ function form(page, fields, query, button) {
 function chooser(name, value) {
   const list = make("datalist", { id: `documents-${name}` });
   const fill = async ({ target }) => {
-    const { documents } = await ask(`/api/documents?${new URLSearchParams({ query: target.value })}`);
+    const { documents } = await ask("/api/documents", { query: target.value });
     list.replaceChildren(...documents.map(({ id, title }) => make("option", { value: id }, title)));
   };
   return [list, make("input", { name, type: "search", value, list: list.id, required: true, dir: "auto",
@@ -187,12 +186,37 @@ function tabled(head, rows, name = "wide") {
     rows.map((cells) => make("tr", {}, cells.map((cell) => make("td", typeof cell === "string" ? { dir: "auto" } : {}, cell)))));
 }
 
-/** Make a field for a list, a text a line; a file fills it. What was given last is in it. */
+/** Return the rows of a table; cells in quotes may have separators and line breaks. */
+function rowsOf(table) {
+  const head = table.split("\n", 1)[0];
+  const [mark] = [",", ";", "\t"].sort((one, other) => head.split(other).length - head.split(one).length);
+  const cell = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^${mark}\\r\\n]*))(${mark}|\\r?\\n|$)`, "g");
+  const rows = [[]];
+  for (const [, quoted, plain, end] of table.matchAll(cell)) {
+    rows.at(-1).push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end !== mark) rows.push([]);
+  }
+  return rows.filter((row) => row.some(Boolean));
+}
+
+/** Make a field for a list, a text a line; a file, or a column of a table, fills it. What was given last is in it. */
 function listField(name, label, lists) {
   const area = make("textarea", { name, rows: 8, dir: "auto", oninput: () => { lists[name] = area.value; } }, lists[name]);
-  const file = make("input", { type: "file", accept: ".txt,text/plain", "aria-label": `${label}, from a file`,
-    onchange: async () => { area.value = lists[name] = await file.files[0].text(); } });
-  return make("div", {}, make("label", {}, label, area), file);
+  const column = make("select", { "aria-label": `${label}, column of the table`, hidden: true });
+  const file = make("input", { type: "file", accept: ".txt,.csv,.tsv", "aria-label": `${label}, from a file`,
+    onchange: async () => {
+      const [given] = file.files;
+      const value = await given.text();
+      const [head = [], ...rows] = /\.[ct]sv$/i.test(given.name) ? rowsOf(value) : [];
+      column.hidden = !head.length;
+      column.replaceChildren(...head.map((title, at) => make("option", { value: at, selected: title === "text" }, title)));
+      column.onchange = () => {
+        const texts = rows.map((row) => (row[column.value] ?? "").replace(/\s+/g, " "));
+        area.value = lists[name] = head.length ? texts.join("\n") : value;
+      };
+      column.onchange();
+    } });
+  return make("div", {}, make("label", {}, label, area), file, column);
 }
 
 /** HTML from the server's own template, in which every text is escaped. */
@@ -320,7 +344,7 @@ const pages = {
     if (query.get("id")) {
       main.replaceChildren(result);
       await show(result, async () => {
-        const document = await ask(`/api/document/${encodeURIComponent(query.get("id"))}`);
+        const document = await ask("/api/document", { id: query.get("id") });
         return [make("h2", { dir: "auto" }, document.title || document.id),
           make("p", { class: "soft small" }, `${document.source} ${document.date} `, ...alsoIn(document.also), " ",
             link("compare", { a: document.id }, "Compare with another")),
@@ -331,7 +355,7 @@ const pages = {
     main.replaceChildren(form("documents", [["q", "Id or title", "search", "part of it"]], query, "Filter"), result);
     const page = Number(query.get("page") ?? 1);
     await show(result, async () => {
-      const list = await ask(`/api/documents?${new URLSearchParams({ query: query.get("q") ?? "", page })}`);
+      const list = await ask("/api/documents", { query: query.get("q") ?? "", page });
       const rows = list.documents.map((one) => make("tr", {},
         make("td", {}, link("documents", { id: one.id }, text(one.title || one.id))),
         make("td", {}, one.date), make("td", { class: "number" }, String(one.sentences))));
