@@ -8,8 +8,7 @@ is recorded.
 """
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import process_time
 
@@ -49,6 +48,13 @@ LEARNED_FROM = {
     NGRAMS: "only counts of your text",
     TFIDF: "only counts of your text",
 }
+
+
+class Alone:
+    """Similarities of a scorer that is told nothing of the set: each pair by itself."""
+
+    def __init__(self, similarities: Callable[[Sequence[TextPair]], Floats]) -> None:
+        self.name, self.similarities = ALONE, similarities
 
 
 class Sum:
@@ -122,18 +128,11 @@ def main() -> None:
 def of_sets(data_dir: Path, run: str) -> None:
     """Record what scoring a set as a whole adds to scoring each of its pairs alone."""
     scorer = open_scorer(run)
-    whole = evaluate({SCORER: scorer}, list(HEADINGS), data_dir)
-    alone = evaluate({ALONE: scorer}, list(HEADINGS), data_dir, alone=True)
-    both = [
-        replace(one, scores={**one.scores, **other.scores})
-        for one, other in zip(whole.sets, alone.sets, strict=True)
-    ]
-    done = replace(whole, sets=tuple(both))
-    rows: dict[str, list[Cell]] = {}
-    for title, sets in {**{h: [n] for n, h in HEADINGS.items()}, "mean of seven": SEVEN}.items():
-        rows[title] = [difference(done, (SCORER, ALONE), sets)]
+    done = evaluate({SCORER: scorer, ALONE: Alone(scorer.similarities)}, list(HEADINGS), data_dir)
+    titles = {**{h: [n] for n, h in HEADINGS.items()}, "mean of seven": SEVEN}
+    rows = {title: [difference(done, (SCORER, ALONE), sets)] for title, sets in titles.items()}
     command = "python benchmarks/accuracy.py --data-dir DATA --run RUN"
-    data = ", ".join(f"{HEADINGS[o.data.id]} {len(o.data.rows):,} pairs" for o in both)
+    data = ", ".join(f"{HEADINGS[o.data.id]} {len(o.data.rows):,} pairs" for o in done.sets)
     record("accuracy-set", ["", f"{SCORER} - {ALONE}"], rows, command=command, data=data)
 
 

@@ -4,21 +4,22 @@ usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MO
 
 `DIR/corpora/LANGUAGE_*.jsonl.gz` are documents, and `DIR/eval/SET/pairs.tsv` are SemRel2024 and
 translations of STSb. Runs are built in `FOLDER`, and used again where they are there. `MODEL` is
-multilingual-e5-small or use-multilingual: it is measured alone and under the scorer of each run,
-in a table of its own. `--first` records the first table alone, of the scorer and the best character
-n-grams of each language; `--mixed` that of corpora of two languages, of which one is English, from
-`DIR/../corpora` and `DIR/../eval`.
+measured alone and under the scorer of each run, in a table of its own. `--first` records the first
+table alone, of the scorer and the best character n-grams of each language; `--mixed` that of
+corpora of two languages, of which one is English, from `DIR/../corpora` and `DIR/../eval`.
 """
 
 import argparse
 import gzip
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import zscore
 
+from accuracy import ALONE, Alone
 from figures import Cell, record
 from firth.corpus.build import build_corpus
 from firth.encoders.pretrained import build_pretrained
@@ -32,14 +33,14 @@ from firth.pipeline.stages import build_static_encoder
 from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import parse_settings
-from firth.scorer.scorer import Scorer
+from firth.scorer.scorer import SENTENCES, Scorer
 from firth.text.types import Floats, PairScorer, TextPair
 
 NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"
-BEST = "best n-grams"
-SIZES_OF_NGRAMS = {"1": (1, 1), "1 to 2": (1, 2), "2 to 4": (2, 4), "3 to 5": (3, 5)}
+BEST, BETTER = "best n-grams", "better of both"
+PLAIN = "2 to 4"
+SIZES_OF_NGRAMS = {"1": (1, 1), "1 to 2": (1, 2), PLAIN: (2, 4), "3 to 5": (3, 5)}
 """Characters of the n-grams of the simple rivals."""
-DICE, BETTER = "Dice", "better of both"
 OVER = {"multilingual-e5-small": "e5-small", "use-multilingual": "use"}
 """Encoders that packages bring, and their short names."""
 READ_BY_USE = ("arb", "deu", "fra", "zho")
@@ -95,7 +96,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("--language", nargs="*", default=list(LANGUAGES), choices=LANGUAGES)
     parser.add_argument("--split", default="test")
     parser.add_argument("--encoder", choices=OVER, help="record the table over an encoder alone")
     parser.add_argument("--first", action="store_true", help="the first table alone")
@@ -108,27 +108,26 @@ def main() -> None:
     if given.encoder:
         over(given)
         return
-    done = {code: measured(given, code) for code in given.language}
+    done = {code: measured(given, code) for code in LANGUAGES}
     for code, one in done.items():
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
-    if given.split != "test" or len(done) < len(LANGUAGES):
+    if given.split != "test":
         return
     data = DATA.format(split="test", sizes=_sizes(done))
-    best = {code: best_ngrams(one) for code, one in done.items()}
+    best = {code: best_of(one, SIZES_OF_NGRAMS) for code, one in done.items()}
     rows: Rows = {LANGUAGES[code][0]: [LANGUAGES[code][2]] for code in done}
-    first: Shown = [BEST, SCORER, (SCORER, BEST)]
+    first: Shown = [SCORER, (SCORER, BEST), (ALONE, BEST)]
     _record("languages", ["learned from"], rows, first, done, data, {BEST: best})
     if given.first:
         return
-    _record("languages-others", [], {}, [DICE, NGRAMS, ENCODER], done, data)
+    _record("languages-others", [], {}, [NGRAMS, ENCODER], done, data)
     mixed(given)
     grown(given.data_dir, given.runs)
 
 
-def best_ngrams(done: Evaluation) -> str:
-    """Return which character n-grams are the best on the set itself, the strongest simple rival."""
-    found = {name: done.find(name, done.sets[0].data.id).value for name in SIZES_OF_NGRAMS}
-    return max(found, key=lambda name: found[name] or 0.0)
+def best_of(done: Evaluation, names: Collection[str]) -> str:
+    """Return which of some systems is the best on the set itself."""
+    return max(names, key=lambda name: done.find(name, done.sets[0].data.id).value or 0.0)
 
 
 def measured(given: argparse.Namespace, code: str) -> Evaluation:
@@ -152,10 +151,10 @@ def opened(
         stage(Run.open(run))
     scorer = Scorer.open(run)
     return {
-        DICE: open_baseline("dice"),
         **{name: CharNgrams(name) for name in SIZES_OF_NGRAMS},
         NGRAMS: open_baseline("ngrams", run),
         SCORER: scorer,
+        ALONE: Alone(scorer.similarities),
         **({ENCODER: open_scorer(str(run / "static"))} if build_static_encoder in stages else {}),
     }
 
@@ -163,27 +162,29 @@ def opened(
 def over(given: argparse.Namespace) -> None:
     """Record the text, an encoder, and the scorer over it, with its vectors as they are."""
     model, short = given.encoder, OVER[given.encoder]
-    both, done = f"scorer over {short}", dict[str, Evaluation]()
-    better = dict[str, str]()
+    both, plain = f"scorer over {short}", f"z({short}) + z(characters)"
+    done, better = dict[str, Evaluation](), dict[str, str]()
     for code in READ_BY_USE if short == "use" else LANGUAGES:
         copy = given.runs / f"{code}-{short}"
         if not copy.is_dir():
             shutil.copytree(given.runs / code, copy)
-        raw = {"model": model}
-        varied = Run.open(copy).changed({"encoder": raw})
+        varied = Run.open(copy).changed({"encoder": {"model": model}})
         for stage in (build_words, build_questions, build_pretrained):
             stage(varied)
-        scorers = {
+        over_encoder = Scorer.open(varied)
+        scorers: dict[str, PairScorer] = {
             SCORER: Scorer.open(given.runs / code),
-            short: open_scorer(model),
-            both: Scorer.open(varied),
+            both: over_encoder,
+            short: Alone(over_encoder.components[SENTENCES].similarities),
+            PLAIN: CharNgrams(PLAIN),
         }
         one = done[code] = evaluated(scorers, given.data_dir, code, given.split)
-        alone = {name: one.find(name, one.sets[0].data.id).value or 0.0 for name in (SCORER, short)}
-        better[code] = max(alone, key=lambda name: alone[name])
+        scores = one.sets[0].scores
+        scores[plain] = zscore(scores[short]) + zscore(scores[PLAIN])
+        better[code] = best_of(one, (SCORER, short))
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
     data = DATA.format(split=given.split, sizes=_sizes(done))
-    shown: Shown = [short, both, (both, BETTER)]
+    shown: Shown = [short, both, (both, BETTER), (both, plain)]
     name = f"languages-over-{short}"
     _record(name, [], {}, shown, done, data, {BETTER: better}, f"{COMMAND} --encoder {model}")
 
