@@ -162,7 +162,7 @@ def opened(
 def over(given: argparse.Namespace) -> None:
     """Record the text, an encoder, and the scorer over it, with its vectors as they are."""
     model, short = given.encoder, OVER[given.encoder]
-    both, plain = f"scorer over {short}", f"z({short}) + z(characters)"
+    both, plain = f"scorer over {short}", "z-sum"
     done, better = dict[str, Evaluation](), dict[str, str]()
     for code in READ_BY_USE if short == "use" else LANGUAGES:
         copy = given.runs / f"{code}-{short}"
@@ -184,7 +184,7 @@ def over(given: argparse.Namespace) -> None:
         better[code] = best_of(one, (SCORER, short))
         print(code, *(f"{name} {one.find(name, one.sets[0].data.id)}" for name in one.models))
     data = DATA.format(split=given.split, sizes=_sizes(done))
-    shown: Shown = [short, both, (both, BETTER), (both, plain)]
+    shown: Shown = [both, (both, BETTER), (both, plain)]
     name = f"languages-over-{short}"
     _record(name, [], {}, shown, done, data, {BETTER: better}, f"{COMMAND} --encoder {model}")
 
