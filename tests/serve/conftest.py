@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from firth.serve.app import Service, limits_of
-from firth.serve.server import serve_until_told
+from firth.serve.server import serve_until_cancelled
 
 TOKEN = "0123456789abcdef"
 
@@ -22,10 +22,10 @@ def serving(app: Any) -> Iterator[str]:
     ready: Queue[Any] = Queue()
 
     async def run() -> None:
-        told, loop = cast(Any, asyncio.current_task()), asyncio.get_running_loop()
-        ready.put(lambda: loop.call_soon_threadsafe(told.cancel))
+        task, loop = cast(Any, asyncio.current_task()), asyncio.get_running_loop()
+        ready.put(lambda: loop.call_soon_threadsafe(task.cancel))
         with suppress(asyncio.CancelledError):
-            await serve_until_told(app, ready.put, "127.0.0.1", 0)
+            await serve_until_cancelled(app, ready.put, "127.0.0.1", 0)
 
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()

@@ -51,7 +51,7 @@ def free_port(host: str, port: int) -> tuple[str, int]:
     return str(name), int(number)
 
 
-async def serve_until_told(
+async def serve_until_cancelled(
     app: "ASGIApp", ready: Callable[[str], None], host: str, port: int
 ) -> None:
     """Serve an application until this task is cancelled, as by SIGTERM; finish what has begun.
@@ -64,8 +64,8 @@ async def serve_until_told(
 
     name, port = free_port(host, port)
     with contextlib.suppress(RuntimeError):  # Windows has none, and threads get none.
-        told: Any = asyncio.current_task()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.cancel)
+        task: Any = asyncio.current_task()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     server: Any = Server(
         app,
         address=name,
@@ -100,10 +100,10 @@ async def serve_until_told(
 def run_server(
     app: "ASGIApp", ready: Callable[[str], None], host: str = LOOPBACK, port: int = 0
 ) -> None:
-    """Serve an application until interrupted or terminated; as `serve_until_told`."""
+    """Serve an application until interrupted or terminated; as `serve_until_cancelled`."""
     require("granian", "serve", "A server")
     with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        asyncio.run(serve_until_told(app, ready, host, port))
+        asyncio.run(serve_until_cancelled(app, ready, host, port))
 
 
 def serve(

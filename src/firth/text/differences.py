@@ -245,8 +245,8 @@ class _Comparison:
         self.a, self.b, self.lexicon, self.encoder, self.pairs = a, b, lexicon, encoder, pairs
         by_key = shared(a.keys, b.keys)
         paired_a, paired_b = {i for i, _ in by_key}, {j for _, j in by_key}
-        only_a = {n: a.placed(n) for n in sorted({*range(len(a.keys))} - paired_a)}
-        only_b = {n: b.placed(n) for n in sorted({*range(len(b.keys))} - paired_b)}
+        only_a = {n: a.placed(n) for n in range(len(a.keys)) if n not in paired_a}
+        only_b = {n: b.placed(n) for n in range(len(b.keys)) if n not in paired_b}
         self.only_a, self.only_b = [*only_a.values()], [*only_b.values()]
         self.places: Pairs = shared([a.keys[n] for n in a.content], [b.keys[n] for n in b.content])
         anchors = [(a.content[i], b.content[j]) for i, j in self.places] or by_key
