@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from firth.corpus.corpus import Corpus
 from firth.paper import harvest
 from firth.paper.harvest import (
+    ScoredPairs,
     draw_pairs,
-    label_report,
+    length_of_scores,
     plan_shards,
     sentence_hashes,
     usable_sentences,
@@ -92,15 +93,13 @@ def test_word_vectors_are_units_of_words_that_tell_something() -> None:
     assert cosines[0, 3] < cosines[0, 2] < 1
 
 
-def test_labels_that_are_lengths_are_named() -> None:
+def test_labels_that_are_lengths_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = [("a " * (n % 7 + 1), "b " * (n % 5 + 1)) for n in range(200)]
     lengths = np.array([len(one.split()) + len(two.split()) for one, two in pairs], float)
-    report = label_report(pairs, lengths)
-    assert report["length"] > 0.9
-    assert "count words" in report["warnings"][0]
-    noise = np.random.default_rng(1).standard_normal(200)
-    assert label_report(pairs, noise)["warnings"] == []
-    assert "differ" in label_report(pairs, np.ones(200))["warnings"][0]
+    assert (length_of_scores(ScoredPairs(pairs, lengths)) or 0) > 0.9
+    assert "count words" in capsys.readouterr().err
+    length_of_scores(ScoredPairs(pairs, np.random.default_rng(1).standard_normal(200)))
+    assert not capsys.readouterr().err
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=50, unique=True))

@@ -97,7 +97,7 @@ def test_killed_and_resumed_equals_uninterrupted(
         if not left[0]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 2)
+    monkeypatch.setattr("firth.train.loop.CHECKPOINT_STEPS", 2)
     monkeypatch.setattr(loop, "save_checkpoint", stopped)
     with pytest.raises(KeyboardInterrupt):
         train_coherence(run)

@@ -3,14 +3,21 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from firth.corpus.corpus import Corpus
 from firth.paper import train_generator as module
-from firth.paper.tokens import PartReader, Role, Triple, contexts_of, joined, positions_of
-from firth.paper.train_generator import GENERATOR, TokenizedCorpus, open_generator, train_generator
+from firth.paper.tokens import PartReader, Role, Triple, joined, positions_of
+from firth.paper.train_generator import (
+    GENERATOR,
+    open_generator,
+    sizes_of,
+    train_generator,
+    triples_of,
+)
 from firth.run.errors import InputError, MissingStageError
 from firth.run.run import Run
 from firth.text.types import Ints
@@ -44,17 +51,16 @@ def test_interrupted_training_ends_with_the_same_bytes(
     history = json.loads((whole.folder(GENERATOR) / "history.json").read_text())
     total = sum(int(entries[-1]["step"]) for entries in history.values())
     assert total > 12, "premise"
-    triples, stop_at = TokenizedCorpus.triples, 7 if shared else 20
-    steps: list[int] = []
+    stop_at, steps = 7 if shared else 20, list[int]()
 
-    def failing(self: TokenizedCorpus, positions: Ints) -> list[Triple]:
+    def failing(corpus: Corpus, positions: Ints, *how: Any) -> list[Triple]:
         steps.append(len(positions))
         if len(steps) == stop_at:
             raise KeyboardInterrupt
-        return triples(self, positions)
+        return triples_of(corpus, positions, *how)
 
-    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 4)
-    monkeypatch.setattr(TokenizedCorpus, "triples", failing)
+    monkeypatch.setattr("firth.train.loop.CHECKPOINT_STEPS", 4)
+    monkeypatch.setattr(module, "triples_of", failing)
     with pytest.raises(KeyboardInterrupt):
         train_generator(broken)
     outcome = train_generator(broken)
@@ -85,15 +91,12 @@ def test_a_corpus_of_one_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("window", [1, 2])
-def test_triples_are_the_corpus_contexts(built: Run, corpus: Corpus, window: int) -> None:
-    """Triples of the stored tokens are those of the contexts, at document borders too."""
-    reader = PartReader(open_tokenizer(built), 6)
-    store = TokenizedCorpus(corpus, reader, window)
-    positions = positions_of(corpus)[:40]
-    pairs = np.stack([np.arange(40)] * 2, axis=1)
-    contexts = contexts_of(corpus, positions, window)
-    expected = reader.triples(corpus.texts(positions), contexts, pairs)
-    assert store.triples(positions) == expected
-    assert {len(left) for left, _, _ in expected} == set(range(1, window + 1)), "premise"
-    sizes = [[len(joined(part)) for part in triple] for triple in expected]
-    assert store.sizes(positions).tolist() == sizes
+def test_sizes_of_the_parts_are_known_before_they_are_made(
+    built: Run, corpus: Corpus, window: int
+) -> None:
+    """At document borders, too."""
+    reader, positions = PartReader(open_tokenizer(built), 6), positions_of(corpus)[:40]
+    triples = triples_of(corpus, positions, reader, window)
+    assert {len(left) for left, _, _ in triples} == set(range(1, window + 1)), "premise"
+    sizes = [[len(joined(part)) for part in triple] for triple in triples]
+    assert sizes_of(corpus, positions, reader, window).tolist() == sizes

@@ -187,7 +187,7 @@ def test_words_learn_from_labels(
 def test_a_transformer_learns_and_a_stopped_training_ends_with_the_same_bytes(
     tiny_bert: Path, scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_CHECKPOINT_STEPS", 3)
+    monkeypatch.setattr("firth.train.loop.CHECKPOINT_STEPS", 3)
 
     def learn(name: str, epochs: int = 2) -> TrainedFolder:
         return finetune(tiny_bert, scored, tmp_path / name, epochs=epochs, learning_rate=1e-3)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Force, Out, Quiet, RunFolder, run_folder, show_result
+from firth.cli.options import AsJson, DataDir, Force, Out, Quiet, RunFolder, run_folder, show_result
 
 Models = Annotated[
     list[str],
@@ -27,9 +27,7 @@ def evaluate(
             "Repeatable.",
         ),
     ],
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.")
-    ] = None,
+    data_dir: DataDir = None,
     exclude_overlap: Annotated[
         list[str] | None,
         typer.Option(

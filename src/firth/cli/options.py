@@ -35,6 +35,9 @@ Quiet = Annotated[
 ]
 """It applies itself: a command only lists it."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+DataDir = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.")
+]
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of results to print.")]
 Where = Annotated[
     str | None,

@@ -5,12 +5,12 @@ Every model is looked at first (`firth.encoders.folder`), and torch is imported 
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
-T = TypeVar("T")
 Pooling = Literal["mean", "cls"]
 
 _CHUNK = 512
@@ -66,7 +65,7 @@ class TransformerEncoder(PretrainedEncoder):
         for start in progress(range(0, len(texts), _CHUNK), f"Encoding with {self.name}"):
             numbers = order[start : start + _CHUNK]
             batch = [texts[number] for number in numbers.tolist()]
-            with quiet_libraries():  # The bar needs standard error, which `quietly` redirects.
+            with quiet_libraries():
                 rows = opened(self.name, "texts that it can read", partial(self._encoded, batch))
             vectors[numbers] = rows
         return vectors
@@ -144,8 +143,9 @@ def open_sentence_transformer(
             model[1] = Pool(model.get_embedding_dimension(), "cls")
         return model
 
-    with bounded(place.memory):
-        model = quietly(place.model, "a sentence encoder, such as roberta-base", load)
+    # Some bars have no switch.
+    with bounded(place.memory), quiet_libraries(), redirect_stderr(StringIO()):
+        model = opened(place.model, "a sentence encoder, such as roberta-base", load)
     return model.to(device())
 
 
@@ -210,12 +210,6 @@ def _check_whole(model: "SentenceTransformer", place: PretrainedFiles) -> None:
         vectors = model({**features, **tensors}).get("sentence_embedding")
     if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
         raise ValueError("it has no pooling, so a sentence has no vector. Add a Pooling module")
-
-
-def quietly(name: str, what: str, load: Callable[[], T]) -> T:
-    """Return `load()` as `firth.encoders.folder.opened` does, with the libraries silent."""
-    with quiet_libraries(), redirect_stderr(StringIO()):  # Some bars have no switch.
-        return opened(name, what, load)
 
 
 def _adopt(encoder: object) -> TransformerEncoder | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from firth.cli.build import Inputs
 from firth.cli.options import (
     AsJson,
     Changes,
@@ -33,13 +34,7 @@ _METHOD = "The paper's method"
 
 @app.command()
 def build(
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="INPUT...",
-            help="Files, folders, globs or URIs of documents, for a run without documents.",
-        ),
-    ] = None,
+    inputs: Inputs = None,
     run: RunFolder = None,
     to: Annotated[
         Literal["origin", "harvest", "surrogate"], typer.Option(help="The last part to build.")

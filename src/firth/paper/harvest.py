@@ -109,11 +109,7 @@ def build_harvest(run: Run, executor: Executor | None = None) -> Outcome:
             write_text(workspace / f"{split}.jsonl", lines)
         return _summary(workspace)
 
-    outcome = run.build(HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs)
-    if not outcome.reused:
-        for warning in outcome.manifest.summary["warnings"]:
-            note(warning)
-    return outcome
+    return run.build(HARVEST, fill, reads=READS, settings=["seed"], inputs=inputs)
 
 
 def read_pairs(folder: Path, split: str) -> ScoredPairs:
@@ -272,29 +268,21 @@ def word_vectors(texts: Sequence[str], language: str) -> sparse.csr_matrix:
 
 
 def _summary(folder: Path) -> dict[str, Any]:
+    """Return the pairs of each split, and how far scores follow the words of a pair."""
     splits = {split: read_pairs(folder, split) for split in SPLITS}
     sizes, train = {split: len(pairs.pairs) for split, pairs in splits.items()}, splits["train"]
     if not all(sizes.values()):
         raise InputError(f"the corpus is too small to give each split a pair: {sizes}")
-    return {"pairs": sizes, **label_report(train.pairs, train.scores)}
+    return {"pairs": sizes, "length": length_of_scores(train)}
 
 
-def label_report(pairs: Sequence[TextPair], scores: Floats) -> dict[str, Any]:
-    """Return what the scores of pairs are worth as labels, (n,), n >= 1.
-
-    `length` is their rank correlation with the words of a pair; `distinct` the share of different
-    scores.
-    """
-    lengths = np.array([len(words(a)) + len(words(b)) for a, b in pairs], np.float64)
-    distinct, length = len(np.unique(scores)) / len(scores), rank_correlation(scores, lengths)
-    warnings = []
-    if distinct < 0.01:
-        warnings.append(f"Only {distinct:.2%} of the scores differ: they teach little.")
+def length_of_scores(scored: ScoredPairs) -> float | None:
+    """Return the rank correlation of scores with the words of a pair; a large one is noted."""
+    lengths = np.array([len(words(a)) + len(words(b)) for a, b in scored.pairs], np.float64)
+    length = rank_correlation(scored.scores, lengths)
     if abs(length or 0.0) >= _LENGTH:
-        warnings.append(
+        note(
             f"The scores follow the length of the sentences (rank correlation {length:.2f}). A "
             "student of such scores partly learns to count words."
         )
-    mean, deviation = round(float(scores.mean()), 6), round(float(scores.std()), 6)
-    figures = {"mean": mean, "deviation": deviation, "distinct": round(distinct, 4)}
-    return {**figures, "length": length, "warnings": warnings}
+    return length

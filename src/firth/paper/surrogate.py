@@ -30,7 +30,7 @@ from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
 SURROGATE = Stage("paper/surrogate", 8, "torch", "firth paper build --to surrogate")
 HELD_OUT = ("dev", "test")
-_LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 200
+_LOOKS = 10
 _BATCH, _MAX_TOKENS, _HEAD = 128, 128, 32
 _COMPARED = 10_000
 """Training pairs whose similarities before training give labels their distribution, at most."""
@@ -93,15 +93,8 @@ def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str
         before = labels.figures()
         best = Best(student.module, labels.agreement, scratch, "spearman")
         steps = settings.epochs * labels.batches.epoch_steps
-        schedule = Schedule(
-            steps=steps,
-            rate=rate,
-            warmup=int(_WARMUP * steps),
-            checkpoint_steps=_CHECKPOINT_STEPS,
-            seed=seed,
-            report_steps=-(-steps // _LOOKS),
-            bfloat16=not static and has_bfloat16(where),
-        )
+        half = not static and has_bfloat16(where)
+        schedule = Schedule.of(steps, rate, seed, reports=_LOOKS, bfloat16=half)
         history = train(
             student.module, labels.batches, labels.loss, schedule, scratch, "Distilling", best.look
         )

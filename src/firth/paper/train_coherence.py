@@ -46,9 +46,9 @@ ADDITIVE = (
 )
 _BLOCK = 16_384
 """Sentences that are encoded together."""
-_WARMUP, _PER_DOCUMENT = 0.1, 32
-"""Share of the steps in which the rate rises; positions of one document in a batch."""
-_REPORTS, _PATIENCE, _CHECKPOINT_STEPS = 20, 8, 200
+_PER_DOCUMENT = 32
+"""Positions of one document in a batch."""
+_REPORTS, _PATIENCE = 20, 8
 """Entries of the history, at most, and those without a better figure that end the training."""
 _TESTED = 2_000
 """Held-out positions, at most, that choose the step; and as many that measure it."""
@@ -109,15 +109,9 @@ def _fill(run: Run, settings: PaperSettings, workspace: Path) -> Mapping[str, An
     check_positions(positions)
     source = batches_of(positions, config.batch, derive_seed(seed, "batches"))
     steps = max(1, round(config.passes * source.epoch_steps))
-    schedule = Schedule(
-        steps=steps,
-        rate=config.learning_rate,
-        warmup=int(steps * _WARMUP),
-        checkpoint_steps=_CHECKPOINT_STEPS,
-        seed=derive_seed(seed, "steps"),
-        report_steps=-(-steps // _REPORTS),
-        bfloat16=settings.number_format(where) is torch.bfloat16,
-    )
+    half = settings.number_format(where) is torch.bfloat16
+    drawn = derive_seed(seed, "steps")
+    schedule = Schedule.of(steps, config.learning_rate, drawn, reports=_REPORTS, bfloat16=half)
 
     def vectors(sentences: Ints) -> Tensor:
         return encode(model.encoder, table, sentences)

@@ -18,14 +18,14 @@ from firth.evaluation.bootstrap import Estimate
 from firth.paper.coherence import neighbors
 from firth.paper.seq2seq import ContextTransformer, Job, Seq2Seq, Shape, decode
 from firth.paper.settings import PaperSettings
-from firth.paper.tokens import PartReader, Role, TokenTable, Triple, contexts_of, part, positions_of
+from firth.paper.tokens import PartReader, Role, Triple, contexts_of, positions_of
 from firth.paper.train_coherence import corpus_inputs
 from firth.run.errors import InputError
 from firth.run.files import read_json, write_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
 from firth.run.stage import SCRATCH, Outcome, Stage
-from firth.text.types import Floats, Ints, by_budget, ranges
+from firth.text.types import Floats, Ints, by_budget
 from firth.train.loop import (
     Batches,
     Best,
@@ -41,7 +41,7 @@ from firth.train.tokenizer import TOKENIZER, open_tokenizer
 GENERATOR = Stage("paper/generator", 4, "torch", "firth paper build")
 CONFIG, TOKENIZER_FILE, HISTORY = "config.json", "tokenizer.json", "history.json"
 _REPORTS, _PATIENCE, _MEASURED, _COUNTED = 20, 8, 1_000, 100_000
-_WARMUP, _CHECKPOINT_STEPS = 0.05, 200
+_WARMUP = 0.05
 _DROPPED = 0.15
 """Share of the parts to generate that are trained without one of their neighbors."""
 _CHOOSING, _FIT = 200, "held_out_fit"
@@ -103,10 +103,9 @@ class _Training:
         self.bfloat16 = settings.number_format(self.where) is torch.bfloat16
         self.tokenizer = open_tokenizer(run)
         reader = self.reader = PartReader(self.tokenizer, config.max_tokens)
-        corpus = Corpus.open(run)
-        self.store = TokenizedCorpus(corpus, reader, settings.window)
-        positions = positions_of(corpus)
-        sizes = self.store.sizes(positions)
+        corpus, self.window = Corpus.open(run), settings.window
+        self.corpus, positions = corpus, positions_of(corpus)
+        sizes = sizes_of(corpus, positions, reader, self.window)
         self.learned = positions[sizes.min(axis=1) > 0]
         if not len(self.learned):
             raise InputError(
@@ -124,9 +123,7 @@ class _Training:
         self.batches = Batches(deal, derive_seed(self.seed, "generator", "order"))
         held_out = Corpus.open(run, "held-out")
         some = sample(positions_of(held_out), _MEASURED + _CHOOSING, self.seed)
-        pairs = np.stack([np.arange(len(some))] * 2, axis=1)
-        contexts = contexts_of(held_out, some, settings.window)
-        triples = reader.triples(held_out.texts(some), contexts, pairs)
+        triples = triples_of(held_out, some, reader, self.window)
         complete = np.flatnonzero([all(triple) for triple in triples])
         # One in six chooses the step; the others measure it.
         chooses = np.arange(len(complete)) % 6 == 0
@@ -179,11 +176,12 @@ class _Training:
         config = self.config
         torch.manual_seed(derive_seed(self.seed, "generator", name, "start"))
         model = ContextTransformer(self.shape, config.dropout)
-        model.start_from(self.store.counts(sample(self.learned, _COUNTED, self.seed)))
+        counted = self.corpus.texts(sample(self.learned, _COUNTED, self.seed))
+        model.start_from(np.bincount([t for row in self.reader.tokens(counted) for t in row]))
         model.to(self.where)
 
         def batch_at(number: int) -> list[Job]:
-            triples = self.store.triples(self.batches(number))
+            triples = triples_of(self.corpus, self.batches(number), self.reader, self.window)
             seed = derive_seed(self.seed, "generator", name, "drop", number)
             rng, jobs = np.random.default_rng(seed), []
             for role in roles:
@@ -198,15 +196,10 @@ class _Training:
             return model.losses(*decode(model, jobs, self.reader)).mean()
 
         steps = max(1, round(config.passes * self.batches.epoch_steps / config.accumulate))
-        schedule = Schedule(
-            steps=steps,
-            rate=config.learning_rate,
-            warmup=int(_WARMUP * steps),
-            checkpoint_steps=_CHECKPOINT_STEPS,
-            seed=derive_seed(self.seed, "generator", name),
-            report_steps=-(-steps // _REPORTS),
-            bfloat16=self.bfloat16,
-            accumulate=config.accumulate,
+        seed = derive_seed(self.seed, "generator", name)
+        more = {"bfloat16": self.bfloat16, "accumulate": config.accumulate}
+        schedule = Schedule.of(
+            steps, config.learning_rate, seed, warmup=_WARMUP, reports=_REPORTS, **more
         )
         size = max(1, config.batch_tokens // (9 * config.max_tokens))
         tested = [
@@ -234,46 +227,18 @@ class _Training:
         return model, history, best.step
 
 
-class TokenizedCorpus:
-    """The tokens of every sentence of a corpus."""
+def triples_of(corpus: Corpus, positions: Ints, reader: PartReader, window: int) -> list[Triple]:
+    """Return c_<, s and c_> of each position."""
+    pairs = np.stack([np.arange(len(positions))] * 2, axis=1)
+    return reader.triples(corpus.texts(positions), contexts_of(corpus, positions, window), pairs)
 
-    def __init__(self, corpus: Corpus, reader: PartReader, window: int) -> None:
-        self._most, self._window = reader.max_tokens, window
-        self._documents = corpus.document_bounds
-        rows = (row for texts in corpus.batches() for row in reader.tokens(texts))
-        self._table = TokenTable.of(list(rows))
 
-    def _edges(self, positions: Ints) -> Ints:
-        """Return where the tokens of each offset begin and end, (n, 2 · window + 1, 2).
-
-        Beyond the document there are none.
-        """
-        around = neighbors(positions, self._documents, self._window)
-        sentences = np.column_stack((around[:, 0, ::-1], positions, around[:, 1]))
-        inside, bounds = sentences >= 0, self._table.bounds
-        return np.stack([bounds[sentences * inside], bounds[(sentences + 1) * inside]], axis=-1)
-
-    def triples(self, positions: Ints) -> list[Triple]:
-        """Return c_<, s and c_> of each position, as `PartReader` has them."""
-        triples, w = [], self._window
-        for edges in self._edges(positions).tolist():
-            row = [self._table.tokens[begin:end].tolist() for begin, end in edges]
-            sides = row[:w], row[w : w + 1], row[w + 1 :]
-            left, s, right = (part(r, sides[r], self._most) for r in Role)
-            triples.append((left, s, right))
-        return triples
-
-    def sizes(self, positions: Ints) -> Ints:
-        """Return the tokens of the three parts of each position, (n, 3)."""
-        counts = np.diff(self._edges(positions), axis=-1)[..., 0]
-        firsts = [0, self._window, self._window + 1]
-        return np.add.reduceat(np.minimum(counts, self._most), firsts, axis=1)
-
-    def counts(self, sentences: Ints) -> Ints:
-        """Return how often each token occurs in some sentences, as far as the highest token."""
-        starts = self._table.bounds[sentences]
-        places = ranges(starts, self._table.bounds[sentences + 1] - starts)
-        return np.bincount(self._table.tokens[places])
+def sizes_of(corpus: Corpus, positions: Ints, reader: PartReader, window: int) -> Ints:
+    """Return the tokens of the three parts of each position, (n, 3)."""
+    rows = (row for texts in corpus.batches() for row in reader.tokens(texts))
+    counts = np.array([*(min(len(row), reader.max_tokens) for row in rows), 0], np.int64)
+    around = counts[neighbors(positions, corpus.document_bounds, window)].sum(axis=2)
+    return np.column_stack((around[:, 0], counts[positions], around[:, 1]))
 
 
 def drop(n: int, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:

@@ -5,13 +5,20 @@ from typing import Annotated
 
 import typer
 
-from firth.cli.options import AsJson, Changes, Force, Out, Quiet, RunFolder, run_folder, show
+from firth.cli.options import (
+    AsJson,
+    Changes,
+    DataDir,
+    Force,
+    Out,
+    Quiet,
+    RunFolder,
+    run_folder,
+    show,
+)
 from firth.run.console import say, table
 
 app = typer.Typer(help="Repeat tables of the papers (extra reproduce).", no_args_is_help=True)
-DataDir = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Folder with one sub-folder per set.")
-]
 
 
 @app.command("list")

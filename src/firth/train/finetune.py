@@ -45,7 +45,7 @@ _FEWEST = 8
 """Rows to learn from, at least."""
 _SHARE = 0.1
 """Share of the rows that is drawn for dev, and for test, where the data have none."""
-_LOOKS, _WARMUP, _CHECKPOINT_STEPS = 10, 0.1, 500
+_LOOKS = 10
 _MARGIN = 1.0
 """Of the triplet loss (Reimers & Gurevych 2019, §3)."""
 _OBJECTIVES = {
@@ -296,15 +296,8 @@ def fit(
             value: Tensor = loss(features, None if wanted is None else wanted.to(where))
             return value
 
-        schedule = Schedule(
-            steps=steps,
-            rate=rate,
-            warmup=int(_WARMUP * steps),
-            checkpoint_steps=_CHECKPOINT_STEPS,
-            seed=seed,
-            report_steps=-(-steps // _LOOKS),
-            bfloat16=where.type == "cuda" and has_bfloat16(where),
-        )
+        half = where.type == "cuda" and has_bfloat16(where)
+        schedule = Schedule.of(steps, rate, seed, reports=_LOOKS, bfloat16=half)
         history = train(
             loss, batches.__getitem__, loss_of_rows, schedule, scratch, title, best.look
         )

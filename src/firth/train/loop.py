@@ -32,6 +32,7 @@ Batch = TypeVar("Batch")
 History = list[dict[str, float]]
 """An entry each `report_steps`: `step`, mean `loss` since the last entry, figures of `evaluate`."""
 _BROKEN = (SafetensorError, KeyError, TypeError, ValueError)
+CHECKPOINT_STEPS = 200
 _LONGEST_GRADIENT = 1.0
 _TRIM_STEPS = 3
 """Steps between two returns of freed memory. After each step, a training takes a tenth longer."""
@@ -57,6 +58,14 @@ class Schedule:
     """Whether the forward pass runs under bfloat16 autocast."""
     accumulate: int = 1
     """Batches in a step. Their mean loss is the loss of the step."""
+
+    @classmethod
+    def of(
+        cls, steps: int, rate: float, seed: int, *, warmup: float = 0.1, reports: int, **more: Any
+    ) -> "Schedule":
+        """Return a schedule with `warmup` as a share of the steps, and at most so many reports."""
+        more |= {"checkpoint_steps": CHECKPOINT_STEPS, "report_steps": -(-steps // reports)}
+        return cls(steps=steps, rate=rate, seed=seed, warmup=int(warmup * steps), **more)
 
     def rate_at(self, step: int) -> float:
         """Return the rate of a step, counted from 0."""
