@@ -12,6 +12,7 @@ import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -28,8 +29,8 @@ from firth.text.types import CosineScorer, Floats
 
 SEED, RESAMPLES = 13, 2_000
 COSINE, TAU = 0.9, 0.2
-"""Cosine below which a rival says that a pair differs, and share of pairs of words in another
-order from which one does."""
+"""Cosine or ratio below which a rival says that a pair differs, and share of pairs of words in
+another order from which one does."""
 ENCODED = 120
 """Pairs of a set whose cosine is measured, at most."""
 SOURCES = 4
@@ -53,6 +54,7 @@ def main() -> None:
         "with the encoder": lambda p: bool(differences(*p[:2], language=p[2], encoder=encoders[0])),
         "20 lines": lambda p: numbers_and_negations(*p[:2]),
         "Kendall's tau": lambda p: in_another_order(*p[:2]),
+        f"difflib below {COSINE}": lambda p: SequenceMatcher(None, *p[:2]).ratio() < COSINE,
     }
     rows, flags, seconds = dict[str, list[Cell]](), dict[str, Floats](), dict[str, float]()
     differences("a", "b", language="en")

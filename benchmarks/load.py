@@ -131,10 +131,6 @@ KINDS: dict[str, Callable[[Client, random.Random], Any]] = {
         "/api/match", {"left": texts(r, 2_000, 40), "right": texts(r, 2_000, 40)}
     ),
     "duplicates": lambda c, r: c.ask("/api/duplicates", {"threshold": r.uniform(0.5, 0.9)}),
-    "documents of 400,000 characters": lambda c, r: c.ask(
-        "/api/documents/compare",
-        {"first": {"text": words(r, 400_000)}, "second": {"text": words(r, 400_000)}},
-    ),
     "wrong bodies": lambda c, r: c.ask("/api/similarity", b'{"pairs":[' + b"1," * 30_000 + b"1]}"),
     "1 MB of wrong bodies": lambda c, r: c.ask(
         VECTORS, b'{"model":"encoder","input":[' + b"{}," * 340_000 + b"{}]}"
