@@ -23,7 +23,8 @@ between them (average linkage). The lead of a group is how far it is from others
 own mean angle, times the root of half of its size: many texts are rarely near by chance. How far it
 is from others is the geometric mean of two angles: to the nearest other group, and what is usual in
 the list. In a space of d dimensions the share (1 + lead)^-d of strangers has such a lead (Levina
-and Bickel 2004).
+and Bickel 2004). Small leads are mostly those of strangers, and the smaller they are, the higher is
+d: citations are far apart, and names are not.
 """
 
 from collections import Counter
@@ -272,8 +273,11 @@ _SURE = 1e-3
 _PART = 0.15
 """Part of the gap by which the best of a text without a counterpart is nearer, seen from the other
 side. Half of the lists of names chose it, with `_HARDLY` and `LEVELS`."""
-_DIMENSIONS = 3.8
-"""Of the space of texts. Lists of copies chose it, with `_USUAL` and `_ANY_IN_ONE`."""
+_DIMENSIONS, _FEWEST_DIMENSIONS = 3.8, 2.5
+"""Of the space of texts whose small leads are even, and at least. Lists of copies chose the first,
+with `_USUAL`, `_SMALL` and `_ANY_IN_ONE`."""
+_SMALL, _MORE_SMALL = np.log1p(0.6), 20
+"""Logarithm of 1 and the lead up to which leads are small; and even ones that are added."""
 _USUAL = 0.9
 """Quantile of the angles at which texts join others, up to which copies do."""
 _CUTS = tuple(0.25 * 1.1**step for step in range(32))
@@ -463,15 +467,18 @@ def grouped(compared: Compared, copies: Ints, precision: float | None, rate: flo
     """
     n, (left, right) = compared.sizes[0], compared.pairs
     parents, group_leads = _joined(compared)
-    grown = [_labels(parents, group_leads, n, cut) for cut in _CUTS]
-    chances = (1 + np.array(_CUTS)) ** -_DIMENSIONS
-    joined = np.array([(groups >= 0).sum() for groups in grown])
+    best, cuts = _highest(parents, group_leads)[:n], np.array(_CUTS)
+    joined = np.array([(best >= cut).sum() for cut in cuts])
+    matches = np.array([copies[(best >= cut) | (copies > 1)].sum() for cut in cuts])
+    dimensions = _dimensions(best)
+    chances = (1 + cuts) ** -dimensions
     false = min(n, ((n - joined) / (1 - chances)).min()) * chances
-    matches = np.array([copies[(groups >= 0) | (copies > 1)].sum() for groups in grown])
     is_good = chances <= rate if rate is not None else false <= (1 - (precision or 0)) * matches
-    is_known, is_sure = n * LEVELS >= FEWEST, (chances * n <= _ANY_IN_ONE * joined).any()
+    usual = n * (1 + cuts) ** -_DIMENSIONS
+    is_known, is_sure = n * LEVELS >= FEWEST, (usual <= _ANY_IN_ONE * joined).any()
     good = np.flatnonzero(is_good & (joined > 0) & is_known & is_sure)
-    groups = grown[good[0]] if len(good) else np.full(n, -1)
+    cut = float(cuts[good[0]]) if len(good) else np.inf
+    groups = _labels(parents, group_leads, n, cut)
     is_inside = (groups[left] == groups[right]) & (groups[left] >= 0)
     numbers, angles = compared.nearest(0, 2, is_inside)
     values = np.where(groups >= 0, group_leads[groups], 0.0)
@@ -479,11 +486,31 @@ def grouped(compared: Compared, copies: Ints, precision: float | None, rate: flo
         nearest=numbers,
         cosines=np.cos(angles),
         leads=values,
-        chances=(1 + values) ** -_DIMENSIONS if is_known else None,
+        chances=(1 + values) ** -dimensions if is_known else None,
         is_match=groups >= 0,
         groups=groups,
         expected_false=float(false[good[0]]) if len(good) else 0.0,
     )
+
+
+def _highest(parents: Ints, group_leads: Floats) -> Floats:
+    """Return the highest lead of each group and of those that it joins in, (groups,)."""
+    best = group_leads.copy()
+    for number in range(len(best) - 1, -1, -1):
+        if parents[number] >= 0:
+            best[number] = max(best[number], best[parents[number]])
+    return best
+
+
+def _dimensions(leads: Floats) -> float:
+    """Return in how many dimensions texts are, by the highest lead of each, (n,).
+
+    The mean of a falling exponential on an interval is below the middle, in proportion to its rate.
+    """
+    small = np.log1p(leads[leads > 0]) / _SMALL
+    small = small[small < 1]
+    rate = 12 * (0.5 - small).sum() / (len(small) + _MORE_SMALL) / _SMALL
+    return max(_FEWEST_DIMENSIONS, _DIMENSIONS + float(rate))
 
 
 def _labels(parents: Ints, group_leads: Floats, texts: int, cut: float) -> Ints:
