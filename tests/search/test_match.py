@@ -471,7 +471,7 @@ def test_known_strangers_prove_how_many_matches_are_false() -> None:
 
 
 def test_some_answers_prove_how_many_matches_are_false(tmp_path: Path) -> None:
-    """59 right of 59 are at most 5 %; a row without an answer is named; the draw is uniform."""
+    """59 right of 59 are at most 5 %; a row without an answer is named; other rows are refused."""
     assert Review(matches=900, judged=59, right=59).at_most_false == pytest.approx(0.05, abs=2e-3)
     assert Review(matches=900, judged=10, right=0).at_most_false == 1.0
     matches, file = match(LEFT, PAIRED), tmp_path / "review.csv"
@@ -479,6 +479,12 @@ def test_some_answers_prove_how_many_matches_are_false(tmp_path: Path) -> None:
     lines = file.read_text().splitlines()
     assert lines[0].startswith("match,left_id,text,right_id,nearest")
     assert len(lines) == 21
+    with pytest.raises(InputError, match="20 rows are not those that were drawn from these"):
+        match(LEFT, PAIRED[:150]).review(file)
+    fewer = tmp_path / "fewer.csv"
+    fewer.write_text("\n".join(lines[:-1]))
+    with pytest.raises(InputError, match="19 rows are not those"):
+        matches.review(fewer)
     with pytest.raises(InputError, match=r"20 rows without an answer, the first in line 2"):
         matches.review(file)
     file.write_text(file.read_text().replace("\n,", "\n0,", 1).replace("\n,", "\n1,"))

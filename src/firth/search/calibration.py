@@ -365,9 +365,6 @@ class NearMisses:
     cosines: tuple[float, ...] = ()
     vetoed: tuple[bool, ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.cosines)
-
     def share(self, threshold: float, veto: bool = False) -> float:
         """Return the share that reaches a threshold, in [0, 1]; with a veto, and is not vetoed."""
         rows = zip(self.cosines, self.vetoed, strict=True)
@@ -546,7 +543,7 @@ class Calibration(Result):
             "near_misses": {
                 rate: {"all": self.near.share(cut), "not vetoed": self.near.share(cut, veto=True)}
                 for rate, cut in self.thresholds().items()
-                if len(self.near)
+                if self.near.cosines
             },
             "answers": {
                 unit: {"questions": len(answers.without), "said of": answers.shares()}
@@ -560,15 +557,15 @@ class Calibration(Result):
         yield self.summary()
         yield from self.notes
         heads = ["false matches", "cosine", "near misses", "not vetoed"]
-        shown, rows = 4 if len(self.near) else 2, []
+        shown, rows = 4 if self.near.cosines else 2, []
         for rate, cut in self.thresholds().items():
             near = [percent(self.near.share(cut, veto)) for veto in (False, True)]
             cosine = f"{cut:.3f}" if cut < 1 else "none"
             rows.append([f"{100 * float(rate):g} %", cosine, *near][:shown])
         if rows:
             yield from ("", table([heads[:shown], *rows]))
-        if len(self.near):
-            yield f"Near misses: {len(self.near):,} texts with the number, name and word of others."
+        if near := len(self.near.cosines):
+            yield f"Near misses: {near:,} texts with the number, name and word of others."
         if answers := self.answers.get("sentence"):
             yield (
                 f"\nOf {len(answers.there):,} questions of the run's own with an answer, and of "
@@ -582,12 +579,7 @@ class Calibration(Result):
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; what is not 0 is never shown as 0.
-
-    Example:
-        >>> percent(0.042), percent(0.0002), percent(0.0)
-        ('4.2%', 'less than 0.1%', '0%')
-    """
+    """Return a share in percent, as `4.2%`; what is not 0 is never shown as 0."""
     if 0 < share < LEAST_SHOWN:
         return f"less than {LEAST_SHOWN:.1%}"
     return f"{share:.1%}" if share else "0%"
@@ -600,12 +592,7 @@ def check_rate(rate: float, name: str = "false-match rate") -> None:
 
 
 def scripts_of(texts: Iterable[str], share: float = 0.0) -> frozenset[str]:
-    """Return the writing systems that have more than a share of the letters of some texts.
-
-    Example:
-        >>> sorted(scripts_of(["A ship", "\\u8239"]))
-        ['CJK', 'LATIN']
-    """
+    """Return the writing systems, as `LATIN`, that have more than a share of the letters."""
     counts: dict[str, int] = {}
     for text in texts:
         for letter in filter(str.isalpha, text):

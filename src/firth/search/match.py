@@ -202,17 +202,26 @@ class Matches(Results[Match]):
             count: Matches, of which every one is as likely to be drawn.
 
         Raises:
-            InputError: A row of a file that is there has neither 1 nor 0.
+            InputError: A row of a file that is there has neither 1 nor 0, or the rows are not those
+                that are drawn from these matches.
         """
-        path = Path(file)
+        path, found = Path(file), self.found
+        drawn = np.random.default_rng(13).permutation(len(found))
         if not path.exists():
-            drawn = np.random.default_rng(13).permutation(self.matches)[:count]
-            found = [self.found[at].as_dict() for at in np.sort(drawn).tolist()]
-            names = ("left_id", "text", "right_id", "nearest", "differ")
-            write_rows(path, [{"match": ""} | {key: row[key] for key in names} for row in found])
+            rows = [found[at].as_dict() for at in np.sort(drawn[:count]).tolist()]
+            columns = ("left_id", "text", "right_id", "nearest", "differ")
+            write_rows(path, [{"match": ""} | {key: row[key] for key in columns} for row in rows])
             return None
-        with path.open(encoding="utf-8-sig", newline="") as rows:
-            answers = [(row.get("match") or "").strip() for row in csv.DictReader(rows)]
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        own = [f"{found[at].text} {found[at].nearest}" for at in drawn[: len(rows)].tolist()]
+        judged = [f"{row.get('text')} {row.get('nearest')}" for row in rows]
+        if sorted(map(normal_form, own)) != sorted(map(normal_form, judged)):
+            raise InputError(
+                f"{path}: its {plural(len(rows), 'row')} are not those that were drawn from these "
+                "matches; expected the file of the same lists and options. Name a new file to draw"
+            )
+        answers = [(row.get("match") or "").strip() for row in rows]
         if wrong := [at for at, answer in enumerate(answers, 2) if answer not in ("0", "1")]:
             raise InputError(
                 f"{path}: {plural(len(wrong), 'row')} without an answer, the first in line "
