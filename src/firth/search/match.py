@@ -310,7 +310,7 @@ def match_texts(
         else leads(pairs, several).found(precision, rate)
         for name, pairs in compared.items()
     }
-    counts = {name: int(result.is_match.sum()) for name, result in found.items()}
+    counts = {name: result.usual for name, result in found.items()}
     chosen = _chosen(counts)
     result = found[chosen]
     notes, at_most, known = list[str](), None, None
