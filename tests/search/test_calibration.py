@@ -154,7 +154,7 @@ def test_near_misses_have_a_number_a_name_and_a_word_of_others() -> None:
             return np.array([[50, text.count("1") + len(text)] for text in texts], np.float32)
 
     near = firth.calibrate(texts, encoder=Length()).near
-    assert len(near) == len(calibrate._decoys(texts, "en", np.random.default_rng(1))[0])
+    assert len(near.cosines) == len(calibrate._decoys(texts, "en", np.random.default_rng(1))[0])
     assert near.share(-1) == 1.0 >= near.share(0.9999) > near.share(1.1) == 0.0
     assert near.share(-1, veto=True) < 0.2, "numbers and names differ"
     assert firth.calibrate(["a"], encoder=Length()).near.share(0.5) == 0.0

@@ -564,8 +564,8 @@ class Calibration(Result):
             rows.append([f"{100 * float(rate):g} %", cosine, *near][:shown])
         if rows:
             yield from ("", table([heads[:shown], *rows]))
-        if near := len(self.near.cosines):
-            yield f"Near misses: {near:,} texts with the number, name and word of others."
+        if count := len(self.near.cosines):
+            yield f"Near misses: {count:,} texts with the number, name and word of others."
         if answers := self.answers.get("sentence"):
             yield (
                 f"\nOf {len(answers.there):,} questions of the run's own with an answer, and of "
