@@ -158,8 +158,10 @@ def _decoys(
     slots: list[dict[str, Token]] = []
     fillings: dict[str, list[Token]] = {}
     for tokens in read:
-        rarest_last = sorted(tokens, key=lambda token: -frequency[token.key])
-        slots.append({_slot(token): token for token in rarest_last})
+        slots.append({})
+        for token in sorted(tokens, key=lambda token: -frequency[token.key]):
+            slot = "name" if token.is_name else "word"
+            slots[-1][slot if token.kind == "word" else "number"] = token
         for slot, token in slots[-1].items():
             fillings.setdefault(slot, []).append(token)
     numbers, changed = list[int](), list[str]()
@@ -173,12 +175,6 @@ def _decoys(
             numbers.append(number)
             changed.append(text)
     return numbers, changed
-
-
-def _slot(token: Token) -> str:
-    if token.kind == "word":
-        return "name" if token.is_name else "word"
-    return "number"
 
 
 def with_versions(texts: Sequence[str], owners: Ints) -> Ints:

@@ -67,12 +67,7 @@ class Reader:
         return differences(a, b, language=self._language, encoder=self._encoder)
 
     def compare(self, a: str, b: str) -> Evidence:
-        """Return what two texts share and differ in.
-
-        Example:
-            >>> Reader().compare("Exports will improve soon.", "Exports will worsen soon.").shared
-            ('exports', 'soon')
-        """
+        """Return what two texts share and differ in."""
         different = self._differences(a, b)
         keys = {token.key for token in tokens_of(b, different.language)}
         stop_words = lexicon_of(different.language).stop
@@ -89,12 +84,7 @@ class Reader:
         )
 
     def differing(self, a: str, b: str) -> tuple[str, ...]:
-        """Return what two texts differ in that matters, though vectors hardly see it.
-
-        Example:
-            >>> Reader().differing("Ten ships sailed.", "Not one of 12 ships sailed.")
-            ('number: Ten / 12', 'negation: – / Not')
-        """
+        """Return what two texts differ in that matters, though vectors hardly see it."""
         return tuple(map(str, self._differences(a, b).mattering))
 
     def differing_passages(self, a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:

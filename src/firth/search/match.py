@@ -295,7 +295,8 @@ def match_texts(
     asked = left if unrelated is None else left.with_others(unrelated)
     sides = [asked] if right is None else [asked, right]
     distinct = [_Distinct.among(side.texts) for side in sides]
-    equal = _equal(distinct)
+    others_keys = distinct[1].keys if right is not None else np.empty(0, object)
+    equal = np.intersect1d(distinct[0].keys, others_keys, True, return_indices=True)[1:]
     compared = _compared(sides, distinct, equal, language, executor or Local())
 
     several = bool(many_to_one)
@@ -304,15 +305,16 @@ def match_texts(
         copies, others = (np.bincount(side.of) for side in distinct)
         copies, others = copies[mutual.is_match], others[mutual.nearest[mutual.is_match, 0]]
         several = bool(copies.sum() > _MANY * copies[copies == others].sum() + _FEW_MORE)
+    times = np.bincount(distinct[0].of)
     found = {
-        name: grouped(pairs, np.bincount(distinct[0].of), precision, rate)
+        name: grouped(pairs, times, precision, rate, own=False)
         if right is None
         else leads(pairs, several).found(precision, rate)
         for name, pairs in compared.items()
     }
-    counts = {name: result.usual for name, result in found.items()}
+    counts = {name: int(result.is_match.sum()) for name, result in found.items()}
     chosen = _chosen(counts)
-    result = found[chosen]
+    result = found[chosen] if right else grouped(compared[chosen], times, precision, rate)
     notes, at_most, known = list[str](), None, None
     if unrelated is not None:
         mine = np.isin(np.arange(len(result.leads)), distinct[0].of[: len(left.texts)])
@@ -350,15 +352,6 @@ def _chosen(counts: Mapping[str, int]) -> str:
     """Return the similarity that finds most, if it finds many more than `BOTH`."""
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > _MORE * counts[BOTH] + _FEW_MORE else BOTH
-
-
-def _equal(distinct: Sequence[_Distinct]) -> tuple[Ints, Ints]:
-    """Return the numbers of keys that both lists have; none in one list."""
-    right_keys = distinct[1].keys if len(distinct) > 1 else np.empty(0, object)
-    _, left, right = np.intersect1d(
-        distinct[0].keys, right_keys, assume_unique=True, return_indices=True
-    )
-    return left, right
 
 
 def _compared(

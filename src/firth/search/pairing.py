@@ -333,7 +333,6 @@ class Found:
         leads: Of each left text, (n,).
         chances: Share of strangers with such a lead, (n,); None where too little is known.
         is_match: Whether the nearest matches, (n,).
-        usual: How many would match in a space of the usual dimensions, which compares similarities.
         groups: In one list, the number of each text's group, (n,), or -1.
         expected_false: Matches that are expected to be false.
     """
@@ -343,7 +342,6 @@ class Found:
     leads: Floats
     chances: Floats | None
     is_match: npt.NDArray[np.bool_]
-    usual: int
     groups: Ints
     expected_false: float | None
 
@@ -404,7 +402,6 @@ class Leads:
             leads=self.leads,
             chances=_share_from(self.strangers, self.leads) if is_known else None,
             is_match=self.leads >= cut,
-            usual=int((self.leads >= cut).sum()),
             groups=np.full(len(self.leads), -1),
             expected_false=float(self.expected_false(np.array([cut]))[0]) if is_known else None,
         )
@@ -462,26 +459,26 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     )
 
 
-def grouped(compared: Compared, copies: Ints, precision: float | None, rate: float | None) -> Found:
+def grouped(
+    compared: Compared, copies: Ints, precision: float | None, rate: float | None, own: bool = True
+) -> Found:
     """Return the groups of one list whose texts are the same, with the lead of its group for each.
 
-    `copies` says how many times the list has each text, (n,). The last arguments are those of
-    `Leads.cut`: equal texts match, too.
+    `copies` says how many times the list has each text, (n,). The next arguments are those of
+    `Leads.cut`: equal texts match, too. Without `own`, dimensions are the usual ones, so that
+    similarities can be compared.
     """
     n, (left, right) = compared.sizes[0], compared.pairs
     parents, group_leads = _joined(compared)
     best, cuts = _highest(parents, group_leads)[:n], np.array(_CUTS)
     joined = np.array([(best >= cut).sum() for cut in cuts])
     matches = np.array([copies[(best >= cut) | (copies > 1)].sum() for cut in cuts])
-    laws = [(1 + cuts) ** -dimensions for dimensions in (_DIMENSIONS, _dimensions(best))]
-    is_known = n * LEVELS >= FEWEST
-    is_open = (joined > 0) & is_known & (laws[0] * n <= _ANY_IN_ONE * joined).any()
-    firsts = []
-    for chances in laws:
-        false = min(n, ((n - joined) / (1 - chances)).min()) * chances
-        is_good = chances <= rate if rate is not None else false <= (1 - (precision or 0)) * matches
-        firsts.append(np.flatnonzero(is_good & is_open)[:1])
-    usual, good = firsts
+    usual, dimensions = (1 + cuts) ** -_DIMENSIONS, _dimensions(best) if own else _DIMENSIONS
+    chances = (1 + cuts) ** -dimensions
+    false = min(n, ((n - joined) / (1 - chances)).min()) * chances
+    is_good = chances <= rate if rate is not None else false <= (1 - (precision or 0)) * matches
+    is_known, is_sure = n * LEVELS >= FEWEST, (usual * n <= _ANY_IN_ONE * joined).any()
+    good = np.flatnonzero(is_good & (joined > 0) & is_known & is_sure)
     cut = float(cuts[good[0]]) if len(good) else np.inf
     groups = _labels(parents, group_leads, n, cut)
     is_inside = (groups[left] == groups[right]) & (groups[left] >= 0)
@@ -491,9 +488,8 @@ def grouped(compared: Compared, copies: Ints, precision: float | None, rate: flo
         nearest=numbers,
         cosines=np.cos(angles),
         leads=values,
-        chances=(1 + values) ** -_dimensions(best) if is_known else None,
+        chances=(1 + values) ** -dimensions if is_known else None,
         is_match=groups >= 0,
-        usual=int(joined[usual].sum()),
         groups=groups,
         expected_false=float(false[good[0]]) if len(good) else 0.0,
     )
@@ -509,10 +505,7 @@ def _highest(parents: Ints, group_leads: Floats) -> Floats:
 
 
 def _dimensions(leads: Floats) -> float:
-    """Return in how many dimensions texts are, by the highest lead of each, (n,).
-
-    The mean of a falling exponential on an interval is below the middle, in proportion to its rate.
-    """
+    """Return in how many dimensions texts are, by how far small leads, (n,), fall from 0 on."""
     small = np.log1p(leads[leads > 0]) / _SMALL
     small = small[small < 1]
     rate = 12 * (0.5 - small).sum() / (len(small) + _MORE_SMALL) / _SMALL
