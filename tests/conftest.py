@@ -74,10 +74,8 @@ def grows(work: Callable[[str], object], part: str, short: int, long: int, facto
 
 def toy_documents(count: int = 40) -> list[dict[str, str]]:
     """Return documents about ships or farms, each with sentences that follow one another."""
-    sea, farm = (
-        ["ship", "boat", "harbor", "storm", "captain"],
-        ["farmer", "field", "wheat", "cow", "barn"],
-    )
+    sea = ["ship", "boat", "harbor", "storm", "captain"]
+    farm = ["farmer", "field", "wheat", "cow", "barn"]
     documents = []
     for number in range(count):
         nouns = (sea, farm)[number % 2]
@@ -121,6 +119,4 @@ def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def toy_copy(toy_folder: Path, tmp_path: Path) -> Path:
     """A copy of the toy run that a test may change."""
-    import shutil
-
     return Path(shutil.copytree(toy_folder, tmp_path / "toy"))

@@ -22,7 +22,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import toy_documents
+from tests.paper.conftest import SMALL
 from tests.run.test_power import read_log
+
+from firth.run.settings import parse_settings, settings_text
 
 SEED = int(os.environ.get("FIRTH_SEED", "1"))
 KILLS = int(os.environ.get("FIRTH_KILLS", "15"))
@@ -32,10 +35,10 @@ CHILD = """
 import os, sys
 import firth.cli.main, firth.evaluation.evaluate, firth.pipeline.stages
 import firth.search.documents, firth.search.duplicates
-if "train" in sys.argv:
+if sys.argv[1] in ("train", "paper"):
     import sentence_transformers
-    from firth.train import finetune
-    finetune._CHECKPOINT_STEPS = 5
+    from firth.train import loop
+    loop.CHECKPOINT_STEPS = 5
 print("ready", flush=True)
 firth.cli.main.main()
 os._exit(0)
@@ -71,6 +74,7 @@ COMMANDS = {
     "train finetune": Command("train finetune run/static --data pairs.tsv --out out --epochs 4"),
 }
 
+PAPER = Command("paper build --run run --set paper.toml --to surrogate")
 DISK = {
     **{name: COMMANDS[name] for name in COMMANDS if name != "train finetune"},
     "match": Command("match docs.jsonl new.jsonl --out matched.jsonl --force"),
@@ -90,6 +94,8 @@ def start(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sentences = [one["text"].split(".")[0] for one in old]
     rows = [f"{a}\t{b}\t{n % 6}\n" for n, (a, b) in enumerate(pairwise(sentences))]
     (folder / "pairs.tsv").write_text("sentence1\tsentence2\tscore\n" + "".join(rows))
+    paper = parse_settings({"paper": {**SMALL, "contexts": {"size": 2, "shortlist": 4}}}, "test")
+    (folder / "paper.toml").write_text(settings_text(paper))
     return folder
 
 
@@ -174,12 +180,15 @@ def interrupt(
     return counts
 
 
-@pytest.mark.parametrize(("name", "kills"), [("build", 3), ("add", 2)])
+@pytest.mark.parametrize(
+    ("command", "kills"),
+    [(COMMANDS["build"], 3), (COMMANDS["add"], 2), pytest.param(PAPER, 4, marks=pytest.mark.slow)],
+)
 def test_a_killed_command_ends_with_the_same_bytes(
-    name: str, kills: int, start: Path, tmp_path: Path
+    command: Command, kills: int, start: Path, tmp_path: Path
 ) -> None:
     """Killed at random times and called again, with nothing lost and nothing left behind."""
-    interrupt(COMMANDS[name], start, tmp_path, kills, random.Random(kills))
+    interrupt(command, start, tmp_path, kills, random.Random(kills))
 
 
 @pytest.fixture(scope="module")

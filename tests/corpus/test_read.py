@@ -209,13 +209,8 @@ def test_texts_records_and_frames_are_read_like_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(json_lines(RECORDS))
     expected = [(d.text, d.title, d.fields) for d in read(path, fields=("author",))[0]]
-    frames: list[Any] = [
-        RECORDS,
-        iter(RECORDS),
-        pandas.DataFrame(RECORDS),
-        polars.DataFrame(RECORDS),
-    ]
-    for frame in frames:
+    for kind in (list, iter, pandas.DataFrame, polars.DataFrame):
+        frame: Any = kind(RECORDS)
         documents, problems = read(frame, fields=("author",))
         assert not problems
         assert [(d.text, d.title, d.fields) for d in documents] == expected

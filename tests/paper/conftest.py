@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.scorer.conftest import TOPICS, sentence
 
 from firth.corpus.build import build_corpus
 from firth.corpus.corpus import Corpus
@@ -19,13 +20,6 @@ from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.train.tokenizer import build_tokenizer
 
-TOPICS = {
-    "sea": "ship harbour wave sailor storm sail captain anchor island tide",
-    "farm": "farmer field wheat plough cow barn harvest tractor seed meadow",
-    "court": "judge lawyer trial jury witness verdict appeal court law crime",
-    "music": "singer song violin concert piano melody orchestra choir drum stage",
-}
-VERBS = "saw met left found watched reached followed praised feared remembered"
 SMALL: dict[str, Any] = {
     "window": 2,
     "precision": "float32",
@@ -66,14 +60,9 @@ def tiny_documents(count: int = 40) -> list[dict[str, str]]:
     documents = []
     for number in range(count):
         topic = list(TOPICS)[number % len(TOPICS)]
-        paragraphs = []
-        for _ in range(3):
-            sentences = []
-            for _ in range(rng.randint(3, 5)):
-                one, two, three = rng.sample(TOPICS[topic].split(), 3)
-                verb = rng.choice(VERBS.split())
-                sentences.append(f"The {one} {verb} the {two} near the {three}.")
-            paragraphs.append(" ".join(sentences))
+        paragraphs = [
+            " ".join(sentence(topic, rng) for _ in range(rng.randint(3, 5))) for _ in range(3)
+        ]
         documents.append({"id": f"{topic}-{number}", "text": "\n\n".join(paragraphs)})
     return documents
 

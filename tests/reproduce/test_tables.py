@@ -32,8 +32,10 @@ def test_sweep_of_cbos(run: Run, data_dir: Path) -> None:
     assert any("sts12 MSRpar" in note for note in table.notes)
     named = [note for note in table.notes if "prints a mean" in note]
     assert ["44.79" in named[0], "41.7;" in named[1], len(named)] == [True, True, 2]
-    with pytest.raises(ConfigError, match=r"(?s)'0'.*'x'"):
-        reproduce("cbos-k", with_tables(run, sizes=["0", "x"]), data_dir)
+    with pytest.raises(ConfigError, match=r"(?s)got 0; .*got 101; expected 1 to 100"):
+        reproduce("cbos-k", with_tables(run, sizes=["0", 101]), data_dir)
+    with pytest.raises(ConfigError, match=r"sizes\.0: got '1e3'"):
+        with_tables(run, sizes=["1e3"])
 
 
 def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path) -> None:

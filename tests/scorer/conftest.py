@@ -21,20 +21,19 @@ TOPICS = {
         "music": "singer song violin concert piano melody orchestra choir drum stage",
     }.items()
 }
-_VERBS = "saw met left found watched reached followed praised feared remembered"
-VERBS = _VERBS.split()
+VERBS = ["saw", "met", "left", "found", "watched", "reached", "followed", "praised", "feared",
+         "remembered"]  # fmt: skip
+
+
+def sentence(topic: str, rng: random.Random) -> str:
+    one, two, three = rng.sample(TOPICS[topic], 3)
+    return f"The {one} {rng.choice(VERBS)} the {two} near the {three}."
 
 
 def sentences(count: int = 200, seed: int = 5) -> list[tuple[str, str]]:
     """(document, sentence): each sentence is about one topic, and each document too."""
-    rng = random.Random(seed)
-    made = []
-    for number in range(count):
-        topic = list(TOPICS)[number % len(TOPICS)]
-        one, two, three = rng.sample(TOPICS[topic], 3)
-        text = f"The {one} {rng.choice(VERBS)} the {two} near the {three}."
-        made.append((f"{topic}-{number // 20}", text))
-    return made
+    rng, topics = random.Random(seed), list(TOPICS) * count
+    return [(f"{topics[n]}-{n // 20}", sentence(topics[n], rng)) for n in range(count)]
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,7 @@ def example() -> Explanation:
     tax = TopicShare(("tax", "cut", "pay"), 0.02)
     rate = TopicShare(("tax", "rate"), 0.012)
     matches = (WordMatch("taxes", "Taxes", 1.0, 0.1), WordMatch("working", "work", 0.8, 0.09))
-    listed = {
-        WORDS: (0.16, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012])
-    }  # fmt: skip
+    listed = {WORDS: (0.16, [0.1, 0.09]), TOPICS: (0.09, [0.02, 0.012])}
     return Explanation(
         text1="Cut taxes for working families with two children on Monday.",
         text2="Taxes didn't help 3 people who work on Monday.",

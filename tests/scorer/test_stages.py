@@ -104,15 +104,6 @@ def test_contexts_are_reused(built: Run) -> None:
     build_contexts(built.changed({"scorer": {"topics": built.settings.scorer.topics}}))
 
 
-def test_equal_runs_have_equal_bytes(built: Run) -> None:
-    """Built again from nothing, every file is the same."""
-    before = built.manifest(CONTEXTS).outputs
-    for path in built.folder(CONTEXTS).iterdir():
-        path.unlink()
-    assert not build_contexts(built).reused
-    assert built.manifest(CONTEXTS).outputs == before
-
-
 def test_the_scorer_of_a_run_explains(built: Run) -> None:
     """With topics and words, by the default blend."""
     scorer = Scorer.open(built)

@@ -104,7 +104,6 @@ DIFFER = [
     ("O gato n\u00e3o dorme.", "O gato dorme."),
     ("De kat slaapt niet.", "De kat slaapt."),
     ("It opens.", "It mustn't open."),
-    ("What was my bill in May?", "What was my bill in June?"),
     ("The meeting is in march.", "The meeting is in may."),
     ("storm water", "surface water"),
     ("filter by country", "filter by name"),

@@ -174,13 +174,10 @@ def _split(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Line]:
             yield line(b"")
 
 
-def _open_zstd(file: Any) -> Any:
-    return import_module(ZSTD).open(file)
-
-
-_OPENERS: dict[str, Any] = dict(
-    zip(PACKINGS, (gzip.open, bz2.open, lzma.open, _open_zstd), strict=True)
-)
+_OPENERS: dict[str, Any] = {
+    ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open,
+    ".zst": lambda file: import_module(ZSTD).open(file),
+}  # fmt: skip
 
 
 def _blocks(source: Source, advance: Advance) -> Iterator[bytes]:

@@ -220,11 +220,8 @@ class _NoRedirect(HTTPRedirectHandler):
 _OPENER = build_opener(_NoRedirect)
 
 
-def _recognizes(name: str) -> bool:
-    is_address = name.startswith(("http://", "https://"))
-    return is_address and bool(_parts(name))
-
-
 KIND = EncoderKind(
-    name="endpoint", recognizes=_recognizes, open=lambda encoder, _: EndpointEncoder(encoder.name)
+    name="endpoint",
+    recognizes=lambda name: name.startswith(("http://", "https://")) and bool(_parts(name)),
+    open=lambda encoder, _: EndpointEncoder(encoder.name),
 )

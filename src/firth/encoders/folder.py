@@ -100,12 +100,6 @@ class PretrainedFiles:
         return _kind_of(self.folder, self.file)
 
     @property
-    def reads_pairs(self) -> bool:
-        """Whether it is a Transformer that can read two texts in one input."""
-        kinds = (ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER)
-        return self.kind in kinds and (self.folder / "config.json").is_file()
-
-    @property
     def title(self) -> str:
         """The name of the folder, for tables."""
         is_onnx_file = self.model.endswith(".onnx")

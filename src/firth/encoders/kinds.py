@@ -137,7 +137,10 @@ def find_encoder(encoder: "str | Path | Encoder | FoundEncoder") -> FoundEncoder
         return FoundEncoder(f"{OBJECT}{encoder.name}", _PASSED, passed=encoder)
     name = str(encoder)
     if name.startswith(OBJECT):
-        return _refuse(name)
+        raise InputError(
+            f"{name}: the run was built with this object, which no name opens. Pass it in Python: "
+            "firth.load(RUN, encoder=OBJECT), or firth.build(DOCUMENTS, RUN, encoder=OBJECT)"
+        )
     registered = kinds()
     for kind in registered:
         if kind.recognizes(name):
@@ -182,13 +185,6 @@ def _kinds(_: tuple[str, ...], points: Callable[..., Iterable[EntryPoint]]) -> l
             continue
         registered.append(kind)
     return registered
-
-
-def _refuse(name: str) -> FoundEncoder:
-    raise InputError(
-        f"{name}: the run was built with this object, which no name opens. Pass it in Python: "
-        "firth.load(RUN, encoder=OBJECT), or firth.build(DOCUMENTS, RUN, encoder=OBJECT)"
-    )
 
 
 _PASSED = EncoderKind(name="object", open=lambda encoder, _: encoder.open())

@@ -56,9 +56,7 @@ def open_words(run: Run) -> WordDirections:
 def with_encoder(run: Run, encoder: Encoder) -> Run:
     """Return a run with an object as its encoder; `encoder.model` names it."""
     found = _recorded(run, find_encoder(encoder))
-    changed = run.changed({"encoder": {"model": found.name}})
-    changed.encoder = found
-    return changed
+    return Run(run.path, run.changed({"encoder": {"model": found.name}}).settings, found)
 
 
 def opened_with_encoder(run: Run, encoder: str | Path | Encoder) -> Run:
@@ -75,9 +73,7 @@ def opened_with_encoder(run: Run, encoder: str | Path | Encoder) -> Run:
             f"{run.path}: was built with another encoder than {found.name}: with {record['model']}."
             " Pass that one, or build the run again: firth.build(DOCUMENTS, RUN, encoder=…)"
         )
-    changed = run.changed({})
-    changed.encoder = found
-    return changed
+    return Run(run.path, run.settings, found)
 
 
 def encoder_of(run: Run, name: str | None) -> FoundEncoder:

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import model_validator
 
-from firth.run.errors import InputError
 from firth.run.files import fingerprint_value
 from firth.run.settings import Count, Fraction, NonNegative, Positive, Section
 
 if TYPE_CHECKING:
     import torch
-
-PRESETS = ("paper", "paper-small")
 
 
 class RetrieveSettings(Section):
@@ -200,7 +197,5 @@ def preset(name: str) -> dict[str, Any]:
     `paper` has every size that the paper gives. `paper-small` has the same contexts and equations
     with models that two cores can train.
     """
-    if name not in PRESETS:
-        raise InputError(f"There is no preset {name!r}. The presets are {' and '.join(PRESETS)}.")
     text = (Path(__file__).with_name("data") / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

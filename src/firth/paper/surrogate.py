@@ -14,7 +14,7 @@ from torch.nn import functional
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from firth.corpus.corpus import Corpus
-from firth.encoders.folder import PretrainedFiles
+from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.transformer import device
 from firth.paper.harvest import HARVEST, ScoredPairs, rank_correlation, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
@@ -31,6 +31,7 @@ from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 SURROGATE = Stage("paper/surrogate", 8, "torch", "firth paper build --to surrogate")
 HELD_OUT = ("dev", "test")
 _LOOKS = 10
+_READS_PAIRS = ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER
 _BATCH, _MAX_TOKENS, _HEAD = 128, 128, 32
 _COMPARED = 10_000
 """Training pairs whose similarities before training give labels their distribution, at most."""
@@ -193,7 +194,7 @@ def start_of(run: Run, settings: SurrogateSettings, folder: Path) -> BiEncoder |
         base = str(folder)
     place = PretrainedFiles.find(base)
     if settings.structure == "cross-encoder":
-        if place.reads_pairs:
+        if place.kind in _READS_PAIRS and (place.folder / "config.json").is_file():
             options = {"dtype": torch.float32, "use_safetensors": True}
             model = CrossEncoder(str(place.folder), model_kwargs=options, local_files_only=True)
             if model.num_labels == 1:

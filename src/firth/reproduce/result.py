@@ -1,7 +1,6 @@
 """What a table asks for and what it measures; published figures are data files of this package."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -100,19 +99,16 @@ class Request:
 
         They are written as `250` or `10%` of the whole, which is the largest one.
         """
-        sizes, problems = set(), []
-        for text in map(str, self.settings.sizes or usual):
-            size = parse_size(text, whole)
-            if size is None or not least <= size <= whole:
-                problems.append(
-                    f"reproduce.tables.sizes: got {text!r}; expected {least:,} to {whole:,}, as "
-                    "250 or 10%"
-                )
-            else:
-                sizes.add(size)
-        if problems:
+        texts = self.settings.sizes or usual
+        units = {text: whole / 100 if text.endswith("%") else 1 for text in texts}
+        sizes = {text: round(float(text.rstrip("%")) * unit) for text, unit in units.items()}
+        if problems := [
+            f"reproduce.tables.sizes: got {text}; expected {least:,} to {whole:,}, as 250 or 10%"
+            for text, size in sizes.items()
+            if not least <= size <= whole
+        ]:
             raise ConfigError(self.table, problems)
-        return sorted(sizes)
+        return sorted({*sizes.values()})
 
 
 class VariedRun(Run):
@@ -129,19 +125,6 @@ class VariedRun(Run):
 
     def save(self) -> None:
         """Write nothing."""
-
-
-def parse_size(text: str, whole: int) -> int | None:
-    """Return `250`, or a share of `whole` as `10%`; None where it is neither.
-
-    Example:
-        >>> parse_size("1500", whole=10_000), parse_size("10%", whole=10_000)
-        (1500, 1000)
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
-    if match is None or not (number := float(match[1])):
-        return None
-    return max(1, round(number * whole / 100 if match[2] else number))
 
 
 def published(paper: str, name: str) -> dict[str, Any]:

@@ -5,6 +5,9 @@ The ablations and sweeps of the papers change a value here or in the section `pa
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
 
 from firth.run.settings import Count, Names, Section
 
@@ -30,6 +33,7 @@ class Recipe:
     vocabulary: int = 100_000
 
 
+Size = Annotated[str, BeforeValidator(str), Field(pattern=r"^\d+(\.\d+)?%?$")]
 _WORD2VEC = Recipe(stemmed=False, epochs=5, window=5, negatives=5)
 RECIPES: Mapping[str, Recipe] = {
     "skip-gram": _WORD2VEC,
@@ -67,7 +71,7 @@ class TableSettings(Section):
     """Random rows of each set. By default all."""
     contexts: Count = 64
     """|C_s| where a table does not vary it (the paper: 500)."""
-    sizes: tuple[int | str, ...] = ()
+    sizes: tuple[Size, ...] = ()
     """Sizes of a table that varies one, as `250` or `10%`. By default its usual sizes."""
     start: Names = ()
     """Encoders that a table fine-tunes. By default the Surrogate of the run."""

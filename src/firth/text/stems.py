@@ -140,17 +140,6 @@ def _key(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
-def spelling_cosines(a: Sequence[str], b: Sequence[str]) -> Floats:
-    """Return the cosines of two lists of stems by their n-grams, (len(a), len(b)), in [0, 1].
-
-    All n-grams count equally.
-    """
-    table, _ = _table([f"<{stem}>" for stem in (*a, *b)])
-    sizes, n = np.diff(table.indptr), len(a)
-    cosines: Floats = (table[:n] @ table[n:].T).toarray() / np.sqrt(np.outer(sizes[:n], sizes[n:]))
-    return cosines
-
-
 # --- Rarity --------------------------------------------------------------------------------------
 
 
