@@ -24,33 +24,25 @@ from firth.paper.surrogate import label_map
 from firth.run.errors import InputError
 from firth.run.run import Run
 
-from .conftest import make_run
 
-
-@pytest.fixture(scope="module")
-def corpus_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run with a corpus."""
-    return make_run(tmp_path_factory.mktemp("harvest") / "run")
-
-
-def test_shards_hold_each_sentence_once(corpus_run: Run) -> None:
+def test_shards_hold_each_sentence_once(base_run: Run) -> None:
     settings = HarvestSettings(pairs=400, shard_pairs=40)
-    shards = plan_shards(Corpus.open(corpus_run), settings, 1)
+    shards = plan_shards(Corpus.open(base_run), settings, 1)
     sentences = np.concatenate([shard.sentences for shard in shards])
     assert len(np.unique(sentences)) == len(sentences)
     assert [shard.number for shard in shards] == list(range(len(shards)))
     assert sum(shard.size for shard in shards) == 400
     with pytest.raises(InputError, match=r"got 20 pairs \(paper.harvest.pairs is 20.*expected 30"):
-        plan_shards(Corpus.open(corpus_run), HarvestSettings(pairs=20), 1)
+        plan_shards(Corpus.open(base_run), HarvestSettings(pairs=20), 1)
 
 
 def test_sentences_are_distinct_and_of_no_evaluation_set(
-    corpus_run: Run, monkeypatch: pytest.MonkeyPatch
+    base_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In any case; the sentences of public sets are known by their hashes."""
     hashes = sentence_hashes(["A man is playing a guitar.", "Nobody ever wrote this line, firth."])
     assert np.isin(hashes, harvest.evaluation_hashes()).tolist() == [True, False]
-    corpus = Corpus.open(corpus_run)
+    corpus = Corpus.open(base_run)
     excluded = {corpus.text(n) for n in range(0, len(corpus), 3)}
     of_them = sentence_hashes(text.upper() for text in excluded)
     monkeypatch.setattr(harvest, "evaluation_hashes", lambda: of_them)
@@ -120,10 +112,8 @@ def test_labels_keep_the_order_of_scores(calibration: str, scores: list[float]) 
 
 @pytest.mark.parametrize("scores", [[1.0, 1.0], [1.0, float("nan")], [1.0, float("inf")]])
 def test_scores_that_teach_nothing_are_refused(scores: list[float]) -> None:
+    """So is a start that tells nothing apart."""
     with pytest.raises(InputError, match="2 training pairs are all equal, or not finite"):
         label_map(np.array(scores), "quantile", np.array([0.1, 0.2]))
-
-
-def test_a_start_that_tells_nothing_apart_is_refused() -> None:
     with pytest.raises(InputError, match="2 training pairs all equally similar"):
         label_map(np.array([0.1, 0.2]), "quantile", np.array([0.3, 0.3]))

@@ -12,9 +12,7 @@ from firth.run.errors import InputError
 from firth.run.outputs import claim_output, copy_folder, write_file, write_folder, write_rows
 from firth.run.stage import MANIFEST
 
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+from .test_files import names
 
 
 def write(out: Path, text: str = "one", force: bool = False, **settings: Any) -> bool:

@@ -25,19 +25,7 @@ EMPTY, UNKNOWN, MORE = "", "Xyzzy plugh!", "The xyzzys met a ship 1984."
 PAIRS = [(A, B), (A, C), (B, C), (A, A), (A, EMPTY), (UNKNOWN, B), (EMPTY, UNKNOWN),
          (UNKNOWN, MORE)]  # fmt: skip
 NAMES = ["summed words", "aligned words", "encoded sentences", "aligned states"]
-WORDS = [
-    "the",
-    "ship",
-    "ships",
-    "harbour",
-    "judge",
-    "courts",
-    "piano",
-    "xyzzy",
-    "1984",
-    "4",
-    "Über",
-]
+WORDS = "the ship ships harbour judge courts piano xyzzy 1984 4 Über".split()  # noqa: SIM905
 TEXTS = st.lists(st.lists(st.sampled_from([*WORDS, ""]), max_size=9).map(" ".join), max_size=6)
 CHECKED = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 

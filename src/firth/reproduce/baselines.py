@@ -210,7 +210,6 @@ def _bag(summary: str, learn: Learn) -> Baseline:
     return Baseline(summary=summary, open=_trained, learn=learn)
 
 
-_POOLS = ("mean", "max", "cls")
 BASELINES: Mapping[str, Baseline] = {
     "glove": Baseline(
         summary="averaged GloVe vectors (6B, 50-d)", open=_glove, pools=("mean", "max")
@@ -221,18 +220,15 @@ BASELINES: Mapping[str, Baseline] = {
         pools=("mean", "max"),
         has_source=True,
     ),
-    "bert": Baseline(
-        summary="pooled BERT, not tuned; =FOLDER names another",
-        open=_masked,
-        pools=_POOLS,
-        has_source=True,
-    ),
-    "roberta": Baseline(
-        summary="pooled RoBERTa, not tuned; =FOLDER names another",
-        open=_masked,
-        pools=_POOLS,
-        has_source=True,
-    ),
+    **{
+        title.lower(): Baseline(
+            summary=f"pooled {title}, not tuned; =FOLDER names another",
+            open=_masked,
+            pools=("mean", "max", "cls"),
+            has_source=True,
+        )
+        for title in ("BERT", "RoBERTa")
+    },
     "skip-gram": _bag("mean of skip-gram word vectors", _learn_vectors),
     "cbow": _bag("mean of CBOW word vectors", _learn_vectors),
     "siamese-cbow": _bag("Siamese CBOW (Kenter et al. 2016)", _learn_from_neighbors),
