@@ -479,6 +479,8 @@ def test_some_answers_prove_how_many_matches_are_false(tmp_path: Path) -> None:
     lines = file.read_text().splitlines()
     assert lines[0].startswith("match,left_id,text,right_id,nearest")
     assert len(lines) == 21
+    with pytest.raises(InputError, match=r"ends in \.csv"):
+        matches.review(tmp_path / "review.jsonl")
     with pytest.raises(InputError, match="20 rows are not those that were drawn from these"):
         match(LEFT, PAIRED[:150]).review(file)
     fewer = tmp_path / "fewer.csv"

@@ -164,6 +164,8 @@ def match(
     from firth.plain import match as match_lists
     from firth.run.outputs import write_rows
 
+    if review is not None and review.suffix.lower() != ".csv":
+        raise InputError(f"--review {review}: expected a name that ends in .csv")
     columns_of_right = column.partition("=")[2] or column
     sides = [_documents(left, column.partition("=")[0])]
     if right is not None:

@@ -202,10 +202,12 @@ class Matches(Results[Match]):
             count: Matches, of which every one is as likely to be drawn.
 
         Raises:
-            InputError: A row of a file that is there has neither 1 nor 0, or the rows are not those
-                that are drawn from these matches.
+            InputError: It is not a `.csv`, a row of a file that is there has neither 1 nor 0, or
+                the rows are not those that are drawn from these matches.
         """
         path, found = Path(file), self.found
+        if path.suffix.lower() != ".csv":
+            raise InputError(f"{path}: expected a name that ends in .csv, which is read again")
         drawn = np.random.default_rng(13).permutation(len(found))
         if not path.exists():
             rows = [found[at].as_dict() for at in np.sort(drawn[:count]).tolist()]
