@@ -55,8 +55,8 @@ def open_words(run: Run) -> WordDirections:
 
 def with_encoder(run: Run, encoder: Encoder) -> Run:
     """Return a run with an object as its encoder; `encoder.model` names it."""
-    found = _recorded(run, find_encoder(encoder))
-    return Run(run.path, run.changed({"encoder": {"model": found.name}}).settings, found)
+    recorded = _recorded(run, find_encoder(encoder))
+    return Run(run.path, run.changed({"encoder": {"model": recorded.name}}).settings, recorded)
 
 
 def opened_with_encoder(run: Run, encoder: str | Path | Encoder) -> Run:
@@ -67,13 +67,14 @@ def opened_with_encoder(run: Run, encoder: str | Path | Encoder) -> Run:
     """
     if not run.has(PRETRAINED):
         raise InputError(f"{run.path}: was built without an encoder; expected no encoder here")
-    found, record = _recorded(run, find_encoder(encoder)), _record(run)
-    if found.fingerprint != (record.get("fingerprint") or fingerprint_value(record["files"])):
+    passed, record = _recorded(run, find_encoder(encoder)), _record(run)
+    if passed.fingerprint != (record.get("fingerprint") or fingerprint_value(record["files"])):
         raise InputError(
-            f"{run.path}: was built with another encoder than {found.name}: with {record['model']}."
-            " Pass that one, or build the run again: firth.build(DOCUMENTS, RUN, encoder=…)"
+            f"{run.path}: was built with another encoder than {passed.name}: with "
+            f"{record['model']}. Pass that one, or build the run again: "
+            "firth.build(DOCUMENTS, RUN, encoder=…)"
         )
-    return Run(run.path, run.settings, found)
+    return Run(run.path, run.settings, passed)
 
 
 def encoder_of(run: Run, name: str | None) -> FoundEncoder:
@@ -115,13 +116,13 @@ def build_pretrained(run: Run) -> Outcome | None:
                 claim(run.path / PRETRAINED.name)
                 remove_tree(run.path / PRETRAINED.name, last=MANIFEST)
         return None
-    found = encoder_of(run, model)
+    pretrained = encoder_of(run, model)
 
     def fill(declared: Run, workspace: Path) -> Mapping[str, Any]:
-        return _fill(declared, workspace, found)
+        return _fill(declared, workspace, pretrained)
 
     settings = ["seed", *(f"encoder.{name}" for name in _READ)]
-    inputs = {"corpus": Corpus.open(run).digest, "model": found.fingerprint}
+    inputs = {"corpus": Corpus.open(run).digest, "model": pretrained.fingerprint}
     return run.build(PRETRAINED, fill, settings=settings, inputs=inputs)
 
 

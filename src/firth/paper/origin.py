@@ -197,20 +197,20 @@ class Origin:
         crossed = iter(
             self.terms([(a.sentence, b.positions) for pair in pairs for a, b in (pair, pair[::-1])])
         )
-        for one, two in pairs:
+        for first, second in pairs:
             cross1, cross2 = next(crossed), next(crossed)
-            if one.sentence == two.sentence:  # Other batches may round differently.
-                cross1 = cross2 = one.terms
-            yield PairProfile(one, two, cross1, cross2)
+            if first.sentence == second.sentence:  # Other batches may round differently.
+                cross1 = cross2 = first.terms
+            yield PairProfile(first, second, cross1, cross2)
 
-    def terms(self, asked: Sequence[tuple[str, Ints]]) -> list[Terms]:
+    def terms(self, placed: Sequence[tuple[str, Ints]]) -> list[Terms]:
         """Return the terms of each sentence in its positions; equal fits are computed once."""
-        distinct = sorted({(s, p) for s, positions in asked for p in positions.tolist()})
+        distinct = sorted({(s, p) for s, positions in placed for p in positions.tolist()})
         terms = self._terms(distinct)
         row = {key: i for i, key in enumerate(distinct)}
         return [
             terms[np.array([row[s, p] for p in positions.tolist()], np.int64)]
-            for s, positions in asked
+            for s, positions in placed
         ]
 
     def _terms(self, fits: Sequence[tuple[str, int]]) -> Terms:

@@ -185,10 +185,10 @@ class _Training:
             seed = derive_seed(self.seed, "generator", name, "drop", number)
             rng, jobs = np.random.default_rng(seed), []
             for role in roles:
-                others = [other for other in Role if other is not role]
+                other_roles = [other for other in Role if other is not role]
                 dropped = drop(len(triples), _DROPPED, rng)
                 for triple, row in zip(triples, dropped, strict=True):
-                    out = {other for other, is_out in zip(others, row, strict=True) if is_out}
+                    out = {other for other, is_out in zip(other_roles, row, strict=True) if is_out}
                     jobs.append(Job.without(triple, role, out))
             return jobs
 

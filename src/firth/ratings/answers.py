@@ -93,18 +93,18 @@ def sort_answers(
     passed = {annotator.name for annotator in annotators if annotator.passed}
     faults = [_fault(annotation, members) for annotation in annotations]
     _compare(annotations, faults)
-    kept, left_out = [], []
+    counting, left_out = [], []
     for annotation, fault in zip(annotations, faults, strict=True):
         if fault is None and annotation.annotator not in passed:
             fault = Fault.FAILED
         elif fault is None and annotation.tuple in right:
             fault = Fault.GOLD
         if fault is None:
-            kept.append(annotation)
+            counting.append(annotation)
         else:
             left_out.append((annotation, fault))
-    answers = Answers(tuple(kept), tuple(left_out), annotators)
-    if not kept:
+    answers = Answers(tuple(counting), tuple(left_out), annotators)
+    if not counting:
         raise InputError(f"no answer counts:\n{answers.text()}")
     return answers
 
@@ -190,23 +190,23 @@ class Judgements:
         )
         places = {question.id: place for place, question in enumerate(tuples)}
         table = [(places[a.tuple], numbers[a.best], numbers[a.worst]) for a in answers]
-        asked, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
-        return cls(tuple(names), rows, asked, best, worst)
+        asked_places, best, worst = np.array(table, dtype=np.int64).reshape(-1, 3).T
+        return cls(tuple(names), rows, asked_places, best, worst)
 
     def count(self) -> tuple[Ints, Ints, Ints]:
         """Count how often each item was in an answered tuple, chosen best, and chosen worst."""
         n, times = len(self.items), np.repeat(self.answered, self.tuples.shape[1])
-        shown = np.bincount(self.tuples.ravel(), times, minlength=n).astype(np.int64)
+        appearances = np.bincount(self.tuples.ravel(), times, minlength=n).astype(np.int64)
         best, worst = (np.bincount(chosen, minlength=n) for chosen in (self.best, self.worst))
-        return shown, best, worst
+        return appearances, best, worst
 
 
-def to_scores(difference: npt.NDArray[np.generic], shown: npt.NDArray[np.generic]) -> Floats:
+def to_scores(difference: npt.NDArray[np.generic], appearances: npt.NDArray[np.generic]) -> Floats:
     """Return share of times best minus share of times worst, mapped from -1...1 to 0...1.
 
     Both arrays have the same shape. Items that were never shown have NaN. The map is fixed, so that
     scores of two sets of answers can be compared (Orme 2009; Abdalla et al., §2.2 and §3.2.2).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.asarray(difference, dtype=np.float64) / np.asarray(shown, dtype=np.float64)
+        share = np.asarray(difference, dtype=np.float64) / np.asarray(appearances, dtype=np.float64)
     return np.asarray((share + 1) / 2)

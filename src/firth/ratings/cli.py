@@ -62,7 +62,7 @@ def pairs(
     from firth.ratings.sentences import fingerprint_source
 
     settings = _parsed(PairSettings, changes, strategy=strategy, num_pairs=num_pairs)
-    asked = settings.model_dump(mode="json") | {"within": within}
+    choices = settings.model_dump(mode="json") | {"within": within}
     inputs = {"source": fingerprint_source(source)}
     if synonyms is not None:
         inputs["synonyms"] = fingerprint_file(synonyms)
@@ -70,7 +70,7 @@ def pairs(
     def make() -> Any:
         return sample_pairs(source, settings, within=within, synonyms=synonyms)
 
-    _write("pairs", out, make, asked, inputs, force, as_json)
+    _write("pairs", out, make, choices, inputs, force, as_json)
 
 
 @app.command()
@@ -118,11 +118,11 @@ def serve(
     from firth.ratings.store import Rules, Store
     from firth.ratings.web import serve as serve_pages
 
-    known = read_items(items)
-    asked = read_tuples(tuples, {item.id for item in known})
-    right = [] if gold is None else read_gold(gold, asked)
+    item_records = read_items(items)
+    tuple_records = read_tuples(tuples, {item.id for item in item_records})
+    right = [] if gold is None else read_gold(gold, tuple_records)
     rules = _parsed(Rules, changes)
-    with Store.create(db, known, asked, right, rules=rules, seed=seed) as store:
+    with Store.create(db, item_records, tuple_records, right, rules=rules, seed=seed) as store:
         say(f"{db}: {store.overview()}")
         serve_pages(store, port, lambda at: say(f"The questionnaire is at {at} (Ctrl+C ends it)"))
         say(f"{db}: {store.overview()}")
@@ -139,10 +139,10 @@ def questions(
     from firth.ratings import records
 
     claim_output(out, force)
-    known = records.read_items(items)
-    asked = records.read_tuples(tuples, {item.id for item in known})
-    write_rows(out, records.questions(known, asked), force, for_spreadsheets=False)
-    say(f"{out}: {len(asked):,} questions")
+    item_records = records.read_items(items)
+    tuple_records = records.read_tuples(tuples, {item.id for item in item_records})
+    write_rows(out, records.questions(item_records, tuple_records), force, for_spreadsheets=False)
+    say(f"{out}: {len(tuple_records):,} questions")
 
 
 @app.command()
@@ -162,9 +162,9 @@ def score(
     from firth.ratings.score import score_answers
     from firth.ratings.store import read_answers
 
-    asked = read_tuples(tuples)
-    right = [] if gold is None else read_gold(gold, asked)
-    records = asked, read_answers(annotations), right
+    tuple_records = read_tuples(tuples)
+    right = [] if gold is None else read_gold(gold, tuple_records)
+    records = tuple_records, read_answers(annotations), right
 
     def make() -> Any:
         return score_answers(*records, threshold=gold_threshold, splits=splits)

@@ -213,16 +213,16 @@ class _Draw:
         names = np.unique(labels).tolist()
         kinds = [(first, second) for first in names for second in names if first <= second]
         shares = quotas(total, np.ones(len(kinds)), [total] * len(kinds)).tolist()
-        left = dict(zip(kinds, shares, strict=True))
+        missing = dict(zip(kinds, shares, strict=True))
         pairs: dict[tuple[int, int], None] = {}
         for first in self._rng.integers(len(self._bags), size=_TRIES * total).tolist():
             second = int(self._rng.choice(members[int(self._groups[first])]))
             low, high = min(first, second), max(first, second)
-            one, two = sorted(labels[[low, high]].tolist())
+            low_label, high_label = sorted(labels[[low, high]].tolist())
             is_new = low != high and (low, high) not in pairs
-            if is_new and left[one, two] and self._use(low, high):
+            if is_new and missing[low_label, high_label] and self._use(low, high):
                 pairs[low, high] = None
-                left[one, two] -= 1
+                missing[low_label, high_label] -= 1
             if len(pairs) == total:
                 break
         return np.array([*pairs], np.int64).reshape(-1, 2)
@@ -234,14 +234,14 @@ class _Draw:
         partner from each of 20 ranges of overlap that has any, whatever their uses.
         """
         settings, is_pool = self._settings, self._settings.strategy is Strategy.BUCKETS
-        wanted = settings.num_pairs * (_CANDIDATES if is_pool else 1)
+        count = settings.num_pairs * (_CANDIDATES if is_pool else 1)
         is_first = settings.partner == "first" and not is_pool
         edges = np.linspace(0, 1, _BANDS + 1)
         pairs: dict[tuple[int, int], tuple[int, int]] = {}
         lengths = self._bags.lengths
-        with Progress(wanted, "Finding partners") as bar:
+        with Progress(count, "Finding partners") as bar:
             for first in self._rng.permutation(len(self._bags)).tolist():
-                if len(pairs) >= wanted:
+                if len(pairs) >= count:
                     break
                 if not is_pool and self._uses[first] >= _USES:
                     continue
@@ -264,7 +264,7 @@ class _Draw:
                         pairs[key] = (first, second)
                 self.left_out["sentences without a partner that fits"] += not len(partners)
                 bar.advance(len(pairs) - before)
-        return np.array([*pairs.values()][:wanted], np.int64).reshape(-1, 2)
+        return np.array([*pairs.values()][:count], np.int64).reshape(-1, 2)
 
     def chosen(self, pool: Ints, bucket: Ints, weights: Floats) -> Ints:
         """Return the places of candidates taken at random from each bucket, by its weight.
@@ -275,16 +275,16 @@ class _Draw:
         order = self._rng.permutation(len(bucket))
         queues = [deque(order[bucket[order] == k].tolist()) for k in range(len(weights))]
         places: list[int] = []
-        wanted = quotas(total, weights, [len(queue) for queue in queues])
-        while wanted.any():
+        shares = quotas(total, weights, [len(queue) for queue in queues])
+        while shares.any():
             for number in reversed(range(len(weights))):
-                queue, count = queues[number], int(wanted[number])
+                queue, count = queues[number], int(shares[number])
                 while queue and count:
                     place = queue.popleft()
                     if self._use(*pool[place].tolist()):
                         places.append(place)
                         count -= 1
-            wanted = quotas(total - len(places), weights, [len(queue) for queue in queues])
+            shares = quotas(total - len(places), weights, [len(queue) for queue in queues])
         return np.array(sorted(places), np.int64)
 
     def _use(self, first: int, second: int) -> bool:
@@ -306,13 +306,13 @@ def quotas(total: int, weights: Floats, available: npt.ArrayLike) -> Ints:
     """
     room = np.array(available, np.int64)
     split = np.zeros(len(room), np.int64)
-    while (left := total - int(split.sum())) > 0 and (room > 0).any():
+    while (rest := total - int(split.sum())) > 0 and (room > 0).any():
         open_weights = np.where(room > 0, weights, 0.0)
-        exact = left * open_weights / open_weights.sum()
+        exact = rest * open_weights / open_weights.sum()
         step = np.floor(exact).astype(np.int64)
         order = np.lexsort((-np.arange(len(room)), -(exact - step)))
         order = order[room[order] > 0]
-        step[order[: left - int(step.sum())]] += 1
+        step[order[: rest - int(step.sum())]] += 1
         step = np.minimum(step, room)
         split += step
         room -= step

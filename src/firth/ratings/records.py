@@ -112,7 +112,7 @@ def read_tuples(path: Path, items: Collection[str] | None = None) -> list[Tuple]
             raise ValueError(f"no such item: {listed(strange)}")
         return Tuple(record["tuple"], members)
 
-    return _each(path, table, ("tuple",), question, lambda read: read.id)
+    return _each(path, table, ("tuple",), question, lambda made: made.id)
 
 
 def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
@@ -131,7 +131,7 @@ def read_gold(path: Path, tuples: Iterable[Tuple]) -> list[Gold]:
             raise ValueError(f"best and worst are the same item, {answer.best!r}")
         return answer
 
-    return _each(path, read_table(path), ("tuple", "best", "worst"), gold, lambda read: read.tuple)
+    return _each(path, read_table(path), ("tuple", "best", "worst"), gold, lambda made: made.tuple)
 
 
 def read_annotations(path: Path) -> list[Annotation]:

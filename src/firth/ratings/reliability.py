@@ -110,8 +110,8 @@ def correlate_halves(judgements: Judgements, halves: npt.NDArray[np.bool_]) -> t
     scores = []
     for half in (halves, ~halves):
         rows = judgements.asked[half], judgements.best[half], judgements.worst[half]
-        shown, best, worst = replace(judgements, asked=rows[0], best=rows[1], worst=rows[2]).count()
-        scores.append(to_scores(best - worst, shown))
+        times, best, worst = replace(judgements, asked=rows[0], best=rows[1], worst=rows[2]).count()
+        scores.append(to_scores(best - worst, times))
     judged = np.isfinite(scores[0]) & np.isfinite(scores[1])
     first, second = (half[judged] for half in scores)
     if len(first) < 3 or not np.ptp(first) or not np.ptp(second):

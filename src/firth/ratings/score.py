@@ -121,12 +121,12 @@ def score_answers(
     """Score items from best-worst answers; see `sort_answers` and `measure_reliability`."""
     answers = sort_answers(tuples, annotations, gold, threshold)
     judgements = Judgements.of(tuples, answers.kept)
-    shown, best, worst = judgements.count()
-    score, (low, high) = to_scores(best - worst, shown), score_intervals(judgements)
+    appearances, best, worst = judgements.count()
+    score, (low, high) = to_scores(best - worst, appearances), score_intervals(judgements)
     reliability = measure_reliability(judgements, splits=splits)
     return Scores(
         judgements=judgements,
-        shown=shown,
+        shown=appearances,
         best=best,
         worst=worst,
         score=score,
@@ -147,19 +147,19 @@ def score_intervals(judgements: Judgements) -> tuple[Floats, Floats]:
     """
     from scipy.stats import t
 
-    n, tuples, asked = len(judgements.items), judgements.tuples, judgements.asked
+    n, tuples, tuple_of_answer = len(judgements.items), judgements.tuples, judgements.asked
     net = np.zeros(tuples.shape)  # times best minus times worst, in each tuple
     for chosen, sign in ((judgements.best, 1), (judgements.worst, -1)):
-        np.add.at(net, asked, sign * (tuples[asked] == chosen[:, None]))
-    shown = np.repeat(judgements.answered[:, None], tuples.shape[1], axis=1)
+        np.add.at(net, tuple_of_answer, sign * (tuples[tuple_of_answer] == chosen[:, None]))
+    appearances = np.repeat(judgements.answered[:, None], tuples.shape[1], axis=1)
 
     def total(values: npt.NDArray[Any]) -> Floats:
         return np.bincount(tuples.ravel(), values.ravel(), minlength=n).astype(np.float64)
 
-    count, times = total(shown > 0), total(shown)
+    count, times = total(appearances > 0), total(appearances)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = total(net) / times
-        squares = total((net - share[tuples] * shown) ** 2)
+        squares = total((net - share[tuples] * appearances) ** 2)
         error = np.sqrt(squares * count / (count - 1)) / times
         half = t.ppf((1 + CONFIDENCE) / 2, count - 1) * error
     half[count < 2] = np.nan

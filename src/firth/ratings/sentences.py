@@ -80,13 +80,13 @@ def read_sentences(source: Path, extra: Sequence[str] = ()) -> Sentences:
     """
     are_pairs, records = _records(source, extra)
     texts, tokens, places = list[str](), list[list[str]](), list[int]()
-    others, left_out, read = list[list[str]](), Counter[str](), 0
+    further, left_out, n_records = list[list[str]](), Counter[str](), 0
     seen: set[tuple[tuple[str, ...], ...]] = set()
-    known: dict[str, str] = {}  # One object for a word saves memory.
+    interned: dict[str, str] = {}  # One object for a word saves memory.
     for place, record, other in records:
-        read += 1
+        n_records += 1
         record = [" ".join(text.replace("\0", " ").split()) for text in record]
-        bags = [[known.setdefault(word, word) for word in words(text)] for text in record]
+        bags = [[interned.setdefault(word, word) for word in words(text)] for text in record]
         key = tuple(sorted(map(tuple, bags)))
         lengths = [len(bag) for bag in bags]
         if min(lengths) < _MIN_WORDS:
@@ -102,15 +102,15 @@ def read_sentences(source: Path, extra: Sequence[str] = ()) -> Sentences:
             texts += record
             tokens += bags
             places += [place] * len(record)
-            others.append(other)
-    columns = {name: [cells[place] for cells in others] for place, name in enumerate(extra)}
+            further.append(other)
+    columns = {name: [cells[place] for cells in further] for place, name in enumerate(extra)}
     return Sentences(
         are_pairs=are_pairs,
         texts=texts,
         tokens=tokens,
         places=places,
         extra=columns,
-        read=read,
+        read=n_records,
         left_out=left_out,
     )
 
@@ -132,11 +132,11 @@ def _records(source: Path, extra: Sequence[str]) -> tuple[bool, Iterable[Record]
     table = read_table(source)
     columns = [name for name in _PAIR if name in table.header]
     if are_pairs := columns == _PAIR:
-        wanted = [*columns, *extra]
+        needed = [*columns, *extra]
     else:
         columns = [name for name in table.header if name in ("sentence", "text")][:1]
-        wanted = [*(columns or ["sentence"]), *extra]
-    if missing := [name for name in wanted if name not in table.header]:
+        needed = [*(columns or ["sentence"]), *extra]
+    if missing := [name for name in needed if name not in table.header]:
         raise InputError(
             f"{source}, line 1: no column {listed(missing)}. Got: {listed(table.header)}. Expected "
             "sentence1 and sentence2, or sentence, or text"

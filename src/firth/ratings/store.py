@@ -157,8 +157,8 @@ class Store:
         """
         if len(gold) == len(tuples):
             raise InputError("all tuples are gold questions; expected others to ask about")
-        asked = {name for question in tuples for name in question.items}
-        items = sorted((item for item in items if item.id in asked), key=lambda item: item.id)
+        asked_ids = {name for question in tuples for name in question.items}
+        items = sorted((item for item in items if item.id in asked_ids), key=lambda item: item.id)
         tuples, gold = list(tuples), sorted(gold, key=lambda answer: answer.tuple)
         random.Random(derive_seed(seed, "questionnaire")).shuffle(tuples)
         plain = [[asdict(record) for record in table] for table in (items, tuples, gold)]
@@ -207,13 +207,13 @@ class Store:
 
         Names that differ only in case, white space or Unicode form have the same key.
         """
-        shown = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-        key = unicodedata.normalize("NFKC", shown).casefold()
-        if not key or len(shown) > LONGEST_NAME:
+        display_name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+        key = unicodedata.normalize("NFKC", display_name).casefold()
+        if not key or len(display_name) > LONGEST_NAME:
             raise UnusableAnswerError(f"Please give a name of 1 to {LONGEST_NAME} characters.")
         with self._transaction() as connection:
             insert = "INSERT INTO annotators (key, name) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
-            connection.execute(insert, (key, shown))
+            connection.execute(insert, (key, display_name))
         return key
 
     def name(self, annotator: str) -> str | None:
@@ -276,11 +276,11 @@ class Store:
         are not two different items of the tuple.
         """
         with self._transaction() as connection:
-            asked = (
+            query = (
                 f"SELECT t.place, t.items, t.best, a.answered FROM {_ASKED} "
                 "WHERE a.annotator = ? AND t.id = ?"
             )
-            if (row := _one(connection, asked, annotator, tuple_id)) is None:
+            if (row := _one(connection, query, annotator, tuple_id)) is None:
                 raise NotAskedError(tuple_id)
             is_gold = row["best"] is not None
             if row["answered"] is not None:
@@ -326,8 +326,8 @@ class Store:
         with self._transaction() as connection:
             answered, waiting = _asked_of(connection, annotator)
             unseen = f"SELECT count(*) FROM ({_OPEN})"
-            (left,) = connection.execute(unseen, self._open_to(annotator)).fetchone()
-        return answered, waiting + int(left)
+            (unseen_count,) = connection.execute(unseen, self._open_to(annotator)).fetchone()
+        return answered, waiting + int(unseen_count)
 
     def is_stopped(self, annotator: str) -> bool:
         """Return whether the annotator gets no more questions, after wrong gold answers."""
@@ -410,8 +410,8 @@ def _one(connection: Connection, query: str, *values: Any) -> Row | None:
 def _asked_of(connection: Connection, annotator: str) -> tuple[int, int]:
     """Return the numbers of questions that an annotator has answered, and not yet."""
     query = "SELECT count(answered), count(*) FROM answers WHERE annotator = ?"
-    answered, asked = connection.execute(query, (annotator,)).fetchone()
-    return answered, asked - answered
+    answered, total = connection.execute(query, (annotator,)).fetchone()
+    return answered, total - answered
 
 
 def _meta(connection: Connection) -> dict[str, str]:

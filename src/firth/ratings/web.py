@@ -81,15 +81,15 @@ class Pages:
         key, name = await run_in_threadpool(self._annotator, request)
         if name is None:
             return RedirectResponse("/", 303)
-        asked, best, worst = (form.get(field, "") for field in ("tuple", "best", "worst"))
+        tuple_id, best, worst = (form.get(field, "") for field in ("tuple", "best", "worst"))
         try:
-            is_gold = await run_in_threadpool(self._store.answer, key, asked, best, worst)
+            is_gold = await run_in_threadpool(self._store.answer, key, tuple_id, best, worst)
         except NotAskedError:
             return RedirectResponse("/question", 303)
         except UnusableAnswerError as error:
             chosen = {"best": best, "worst": worst, "problem": str(error)}
             return await run_in_threadpool(self._question, key, name, 400, **chosen)
-        where = "/feedback?" + urlencode({"tuple": asked}) if is_gold else "/question"
+        where = "/feedback?" + urlencode({"tuple": tuple_id}) if is_gold else "/question"
         return RedirectResponse(where, 303)
 
     def feedback(self, request: Request) -> Response:
@@ -98,8 +98,8 @@ class Pages:
         gold = name and self._store.feedback(key, request.query_params.get("tuple", ""))
         if not gold:
             return RedirectResponse("/question", 303)
-        answered, left = self._store.progress(key)
-        return self._page("feedback", feedback=gold, name=name, answered=answered, left=left)
+        answered, remaining = self._store.progress(key)
+        return self._page("feedback", feedback=gold, name=name, answered=answered, left=remaining)
 
     async def pause(self, request: Request) -> Response:
         """Forget the name in this browser; the answers stay."""
@@ -108,12 +108,12 @@ class Pages:
         return response
 
     def _question(self, key: str, name: str, status: int = 200, **chosen: str) -> Response:
-        question, (answered, left) = self._store.next(key), self._store.progress(key)
-        shown: dict[str, Any] = {"name": name, "answered": answered, "left": left}
+        question, (answered, remaining) = self._store.next(key), self._store.progress(key)
+        values: dict[str, Any] = {"name": name, "answered": answered, "left": remaining}
         if question is None:
-            return self._page("done", stopped=self._store.is_stopped(key), **shown)
-        shown |= {"best": "", "worst": "", "problem": "", **chosen}
-        return self._page("question", status, question=question, **shown)
+            return self._page("done", stopped=self._store.is_stopped(key), **values)
+        values |= {"best": "", "worst": "", "problem": "", **chosen}
+        return self._page("question", status, question=question, **values)
 
     def _annotator(self, request: Request) -> tuple[str, str | None]:
         key = unquote(request.cookies.get(COOKIE, ""))

@@ -69,8 +69,8 @@ class Rated:
         """Return the figure of a row minus that of another on the same pairs, also as published."""
         first, second = ((self.data.scores, results[name]) for name in (row, base))
         value = measure_difference(Metric.SPEARMAN, first, second, seed=self.seed)
-        known = {row, base} <= figures.keys()
-        return Cell(row, CHANGE, value, round(figures[row] - figures[base], 2) if known else None)
+        both = {row, base} <= figures.keys()
+        return Cell(row, CHANGE, value, round(figures[row] - figures[base], 2) if both else None)
 
     def overlap(self, run: Run) -> list[Cell]:
         """Return the figures of word overlap, with the counts of a run's corpus."""

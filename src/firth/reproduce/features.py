@@ -85,10 +85,10 @@ def mean_vector(look_up: LookUp, words: Sequence[str]) -> Floats | None:
 
     It is None where no word has a vector, or the mean is zero.
     """
-    known = [vector for word in words if (vector := look_up(word)) is not None]
-    if not known:
+    vectors = [vector for word in words if (vector := look_up(word)) is not None]
+    if not vectors:
         return None
-    mean: Floats = unit(np.mean(np.array(known, dtype=np.float64), axis=0)[None])[0]
+    mean: Floats = unit(np.mean(np.array(vectors, dtype=np.float64), axis=0)[None])[0]
     return mean if mean.any() else None
 
 

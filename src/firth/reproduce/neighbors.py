@@ -85,11 +85,11 @@ def compose(documents: Ints, centers: Ints, negatives: Ints, k: int, *, siamese:
     near, exists = neighbors(documents, centers, k)
     center, alone = centers[:, None], np.ones((len(centers), 1), bool)
     members, shares = (center, alone) if siamese else (near, exists / np.float32(2 * k))
-    wanted, exist = (near, exists) if siamese else (center, alone)
-    candidates = np.column_stack((wanted, negatives))
+    right, exist = (near, exists) if siamese else (center, alone)
+    candidates = np.column_stack((right, negatives))
     taking_part = np.column_stack((exist, np.ones(negatives.shape, bool)))
     targets = np.zeros(candidates.shape, np.float32)
-    targets[:, : wanted.shape[1]] = exist / exist.sum(axis=1, keepdims=True)
+    targets[:, : right.shape[1]] = exist / exist.sum(axis=1, keepdims=True)
     return Batch(members, shares.astype(np.float32), candidates, targets, taking_part)
 
 
@@ -121,8 +121,8 @@ def step(
 
     `squares` are Adagrad's sums of squared gradients, (V,).
     """
-    asked = np.concatenate((batch.members.ravel(), batch.candidates.ravel()))
-    chosen, places = np.unique(asked, return_inverse=True)
+    members = np.concatenate((batch.members.ravel(), batch.candidates.ravel()))
+    chosen, places = np.unique(members, return_inverse=True)
     split = batch.members.size
     local = replace(
         batch,

@@ -119,9 +119,9 @@ def bins(request: Request) -> Findings:
     if "STS" in data.subsets:
         rows = [row for row in data.rows if row.subset == "STS"]
         data = evaluation_set(data.name, data.split, rows, data.metrics, data.source)
-    others, notes = loaded(request, [f"sts-b:{split}" for split in ("train", "dev", "test")])
+    rivals, notes = loaded(request, [f"sts-b:{split}" for split in ("train", "dev", "test")])
     paper = published(_PAPER, "bins")
-    figures = compare_in_bins(data, others, len(paper), seed=request.seed)
+    figures = compare_in_bins(data, rivals, len(paper), seed=request.seed)
     cells = [Cell(name, "Spearman", figure, paper.get(name)) for name, figure in figures.items()]
     shared = f"{figures[ALL].n} of {len(data.rows)} pairs are in STSb, too."
     return cells, [shared, "A pair without any similarity (0) is in no bin, as printed.", *notes]
@@ -147,7 +147,7 @@ def by_domain(
 
 
 def compare_in_bins(
-    first: EvaluationSet, others: Sequence[EvaluationSet], count: int = 5, *, seed: int = 13
+    first: EvaluationSet, rivals: Sequence[EvaluationSet], count: int = 5, *, seed: int = 13
 ) -> dict[str, Estimate]:
     """Correlate two scores of the same pairs within bins (0, 1], (1, 2] and so on of the second.
 
@@ -156,27 +156,27 @@ def compare_in_bins(
     with several second scores has their mean.
     """
     second: dict[tuple[str, ...], list[float]] = {}
-    for row in (row for other in others for row in other.rows):
+    for row in (row for other in rivals for row in other.rows):
         second.setdefault(_key(row.texts), []).append(row.score)
-    known = [(row.score, second[key]) for row in first.rows if (key := _key(row.texts)) in second]
-    if len(known) < 2:
+    both = [(row.score, second[key]) for row in first.rows if (key := _key(row.texts)) in second]
+    if len(both) < 2:
         raise InputError(
-            f"{len(known)} of {len(first.rows)} pairs of {first.id} are in "
-            f"{', '.join(other.id for other in others)}; expected the same pairs in both"
+            f"{len(both)} of {len(first.rows)} pairs of {first.id} are in "
+            f"{', '.join(other.id for other in rivals)}; expected the same pairs in both"
         )
-    one = np.array([score for score, _ in known])
-    two = np.array([float(np.mean(scores)) for _, scores in known])
+    firsts = np.array([score for score, _ in both])
+    seconds = np.array([float(np.mean(scores)) for _, scores in both])
     scales = [
         TASKS[rival.name].scale if rival.name in TASKS else (rival.scores.min(), rival.scores.max())
-        for rival in others
+        for rival in rivals
     ]
     edges = np.linspace(min(s[0] for s in scales), max(s[1] for s in scales), count + 1)
-    masks = {ALL: np.full(len(two), True)}
-    masks |= {f"({a:g}, {b:g}]": (two > a) & (two <= b) for a, b in pairwise(edges)}
+    masks = {ALL: np.full(len(seconds), True)}
+    masks |= {f"({a:g}, {b:g}]": (seconds > a) & (seconds <= b) for a, b in pairwise(edges)}
     figures = {}
     for name, mask in masks.items():
         drawn = bootstrap_seed(seed, "relatedness", "bins", name)
-        figures[name] = measure(Metric.SPEARMAN, one[mask], two[mask], seed=drawn)
+        figures[name] = measure(Metric.SPEARMAN, firsts[mask], seconds[mask], seed=drawn)
     return figures
 
 
@@ -192,8 +192,8 @@ def _tuned(
     The similarities are by kind of folds: over random rows, and over domains. Notes say why there
     are none.
     """
-    found = paper_models(request.given) if request.given else {}
-    names = [value for value in found.values() if isinstance(value, str)]
+    of_paper = paper_models(request.given) if request.given else {}
+    names = [value for value in of_paper.values() if isinstance(value, str)]
     base = (*request.settings.start, *names, "roberta-base")[0]
     name, pairs = "/".join(Path(base).parts[-2:]), request.settings.pairs
     plans: dict[str, dict[str, Any]] = {CROSS_VALIDATED: {"folds": FOLDS}}

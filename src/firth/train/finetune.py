@@ -201,21 +201,21 @@ def gather(data: str | Path, data_dir: str | Path | None, seed: int) -> tuple[Pa
     name, train = next(iter(splits.items()))
     if len(splits) > 1 and name != TRAIN:
         raise InputError(f"{data}: no split {TRAIN}. Name the split to learn from: {data}:{name}")
-    others: Parts = {}
+    dev_and_test: Parts = {}
     notes = []
     for part in (TEST, DEV):
         if len(splits) > 1 and part in splits:
-            others[part] = splits[part]
+            dev_and_test[part] = splits[part]
         elif drawn := divided(train, derive_seed(seed, "finetune", part), part):
-            train, others[part] = drawn
+            train, dev_and_test[part] = drawn
             notes.append(f"A tenth of the rows was drawn at random for {part}.")
-    for part, rows in others.items():
+    for part, rows in dev_and_test.items():
         before, train = len(train.rows), train.without(rows)
         if gone := before - len(train.rows):
             notes.append(f"{gone:,} rows were not learned from: their texts are in {part}.")
-    if len(others) == 2:
-        others[DEV] = others[DEV].without(others[TEST])
-    return {TRAIN: train, **dict(reversed(others.items()))}, notes
+    if len(dev_and_test) == 2:
+        dev_and_test[DEV] = dev_and_test[DEV].without(dev_and_test[TEST])
+    return {TRAIN: train, **dict(reversed(dev_and_test.items()))}, notes
 
 
 def load_splits(name: str | Path, data_dir: str | Path | None) -> dict[str, EvaluationSet]:
@@ -290,10 +290,10 @@ def fit(
         loss = loss_of(model, recipe.objective).to(where)
 
         def loss_of_rows(rows: list[int]) -> Tensor:
-            read = [model.preprocess([column[row] for row in rows]) for column in columns]
-            wanted = None if labels is None else torch.tensor([labels[row] for row in rows])
-            features = [on_device(features_of, where) for features_of in read]
-            value: Tensor = loss(features, None if wanted is None else wanted.to(where))
+            inputs = [model.preprocess([column[row] for row in rows]) for column in columns]
+            goals = None if labels is None else torch.tensor([labels[row] for row in rows])
+            features = [on_device(features_of, where) for features_of in inputs]
+            value: Tensor = loss(features, None if goals is None else goals.to(where))
             return value
 
         half = where.type == "cuda" and has_bfloat16(where)
@@ -320,13 +320,13 @@ def columns_of(
     """
     rows: Sequence[tuple[str, ...]] = [row.texts for row in data.rows]
     if recipe.kind == "inference" and recipe.objective == "in-batch":
-        known: dict[str, dict[str, list[str]]] = {}
+        by_premise: dict[str, dict[str, list[str]]] = {}
         for row in data.rows:
-            of_premise = known.setdefault(row.texts[0], {label: [] for label in NLI})
+            of_premise = by_premise.setdefault(row.texts[0], {label: [] for label in NLI})
             of_premise[row.label].append(row.texts[1])
         rows = [
             (premise, yes[n % len(yes)], no[n % len(no)])
-            for premise, texts in known.items()
+            for premise, texts in by_premise.items()
             if (yes := texts[NLI[0]]) and (no := texts[NLI[2]])
             for n in range(max(len(yes), len(no)))
         ]
@@ -402,16 +402,16 @@ def occurring_words(model: SentenceTransformer, texts: Iterable[str]) -> Iterato
     if not is_static(model):
         yield
         return
-    read = first.tokenizer.encode_batch(sorted(texts), add_special_tokens=False)
-    rows = torch.tensor(sorted({0}.union(*(encoding.ids for encoding in read))))
-    whole: nn.EmbeddingBag = first.embedding
-    first.embedding = _Rows(whole, rows)
+    encodings = first.tokenizer.encode_batch(sorted(texts), add_special_tokens=False)
+    rows = torch.tensor(sorted({0}.union(*(encoding.ids for encoding in encodings))))
+    table: nn.EmbeddingBag = first.embedding
+    first.embedding = _Rows(table, rows)
     try:
         yield
     finally:
         with torch.no_grad():
-            whole.weight[rows] = first.embedding.weight
-        first.embedding = whole
+            table.weight[rows] = first.embedding.weight
+        first.embedding = table
 
 
 # --- Figures ------------------------------------------------------------------------------------

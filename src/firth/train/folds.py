@@ -65,21 +65,21 @@ def cross_validate(
     """
     base, _, split = (str(data), "", "") if Path(data).is_file() else str(data).partition(":")
     if Path(base).is_file():
-        whole = set_of_file(read_pair_file(base, leave_out), split or ALL)
+        joined = set_of_file(read_pair_file(base, leave_out), split or ALL)
     else:
-        whole = load_set(f"{base}:{split or ALL}", data_dir)
-    recipe = recipe_for(whole, objective, epochs, None, seed)
-    tests = whole.subsets if leave_out else make_folds(whole, folds or FOLDS, seed)
+        joined = load_set(f"{base}:{split or ALL}", data_dir)
+    recipe = recipe_for(joined, objective, epochs, None, seed)
+    tests = joined.subsets if leave_out else make_folds(joined, folds or FOLDS, seed)
     if not tests:
         raise InputError(f"{data}: all values of {leave_out} are equal, so none can be left out")
-    parts = {name: parts_of_fold(whole, rows, name, seed) for name, rows in tests.items()}
+    parts = {name: parts_of_fold(joined, rows, name, seed) for name, rows in tests.items()}
     for fold in parts.values():
         check(fold, recipe)
     scheme = f"one {leave_out} left out at a time" if leave_out else f"{len(tests)} folds"
-    settings = {"recipe": asdict(recipe), "data": whole.fingerprint, "scheme": scheme}
+    settings = {"recipe": asdict(recipe), "data": joined.fingerprint, "scheme": scheme}
 
     def fill(workspace: Path) -> Mapping[str, Any]:
-        n, before = len(whole.rows), similarities(open_sentence_transformer(str(encoder)), whole)
+        n, before = len(joined.rows), similarities(open_sentence_transformer(str(encoder)), joined)
         after, learned = np.empty(len(before)), {}
         for number, (name, part) in enumerate(parts.items()):
             model, drawn = open_sentence_transformer(str(encoder)), derive_seed(seed, "fold", name)
@@ -87,14 +87,14 @@ def cross_validate(
             result = fit(model, part, recipe, drawn, scratch, f"Fine-tuning, {name}")
             # The rows of a set are sorted by their content, and so are those of a part of it.
             places = np.concatenate([tests[name] + side * n for side in range(len(before) // n)])
-            after[places] = similarities(model, chosen_rows(whole, tests[name]))
+            after[places] = similarities(model, chosen_rows(joined, tests[name]))
             sizes = {which: len(data.rows) for which, data in part.items()}
             learned[name] = {**sizes, "step": result["step"], "steps": result["steps"]}
         scopes = {"mean of folds": list(tests.values()), "all rows": [np.arange(n)]}
         figures = {
             f"{metric}, {scope}": figure
             for scope, groups in scopes.items()
-            for metric, figure in figures_of(whole, groups, before, after, seed).items()
+            for metric, figure in figures_of(joined, groups, before, after, seed).items()
         }
         head = f"{recipe.kind}, objective {recipe.objective}, {n:,} rows, {scheme}"
         report = {
@@ -111,11 +111,11 @@ def cross_validate(
     return TrainedFolder.open(out, write_finetuned(encoder, out, fill, settings, force))
 
 
-def parts_of_fold(whole: EvaluationSet, rows: Ints, name: str, seed: int) -> Parts:
+def parts_of_fold(joined: EvaluationSet, rows: Ints, name: str, seed: int) -> Parts:
     """Return the parts of a fold; a tenth of the rows to learn from is drawn for dev."""
-    test = chosen_rows(whole, rows, name)
-    others = chosen_rows(whole, np.setdiff1d(np.arange(len(whole.rows)), rows)).without(test)
-    if drawn := divided(others, derive_seed(seed, "finetune", name, DEV), DEV):
+    test = chosen_rows(joined, rows, name)
+    rest = chosen_rows(joined, np.setdiff1d(np.arange(len(joined.rows)), rows)).without(test)
+    if drawn := divided(rest, derive_seed(seed, "finetune", name, DEV), DEV):
         learned, dev = drawn
         return {TRAIN: learned.without(dev), DEV: dev, TEST: test}
-    return {TRAIN: others, TEST: test}
+    return {TRAIN: rest, TEST: test}
