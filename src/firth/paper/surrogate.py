@@ -162,8 +162,6 @@ def open_pairs(run: Run, most: int | None) -> dict[str, ScoredPairs]:
 class PairEncoder:
     """A cross-encoder that learns: both texts in one input, one number out (Sun et al., §5.6)."""
 
-    name = "student"
-
     def __init__(self, module: CrossEncoder) -> None:
         module.activation_fn = nn.Identity()  # Without a sigmoid, its answers are labels.
         self.module = module
@@ -248,8 +246,7 @@ def write_transformer(run: Run, settings: SurrogateSettings, folder: Path) -> No
 class PairLabels:
     """The student's scores of pairs approach labels, by the squared difference (Sun et al., §3.4).
 
-    `module` is trained, `batches` are numbers of pairs of each step, `sizes` the pairs of each
-    split.
+    `batches` are numbers of pairs of each step, `sizes` the pairs of each split.
     """
 
     def __init__(
@@ -259,9 +256,8 @@ class PairLabels:
         settings: SurrogateSettings,
         seed: int,
     ) -> None:
-        self._student, self.module = student, student.module
-        self.sizes = {split: len(some.pairs) for split, some in splits.items()}
-        self._splits, train = splits, splits["train"]
+        self._student, self._splits, train = student, splits, splits["train"]
+        self.sizes = {split: len(scored.pairs) for split, scored in splits.items()}
         compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
         start = student.similarities(train.some(compared.astype(np.int64)).pairs)
         self._label = label_map(train.scores, settings.calibration, start)

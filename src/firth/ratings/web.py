@@ -29,14 +29,17 @@ class Pages:
     def __init__(self, store: Store) -> None:
         self._store = store
         markdown = MarkdownIt("commonmark", {"html": False})
-        self._instructions = markdown.render(store.rules.instructions)
+        always = {
+            "rules": store.rules, "longest_name": LONGEST_NAME,
+            "instructions": markdown.render(store.rules.instructions),
+        }  # fmt: skip
         self._template = Environment(
             loader=FileSystemLoader(PAGES),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
-        ).get_template("page.html")
+        ).get_template("page.html", globals=always)
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
@@ -120,14 +123,7 @@ class Pages:
         return key, self._store.name(key) if key else None
 
     def _page(self, page: str, status: int = 200, **values: object) -> HTMLResponse:
-        html = self._template.render(
-            page=page,
-            rules=self._store.rules,
-            instructions=self._instructions,
-            longest_name=LONGEST_NAME,
-            **values,
-        )
-        return HTMLResponse(html, status)
+        return HTMLResponse(self._template.render(page=page, **values), status)
 
 
 def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
