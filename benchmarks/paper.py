@@ -36,6 +36,7 @@ RATED = "sts-b:dev", "sts13", "sts14", "str-2021"
 VARIANTS: dict[str, dict[str, Any]] = {
     "all pairs, raw scores": {"calibration": "none"},
     "all pairs, cross-encoder": {"structure": "cross-encoder"},
+    "MiniLM, 1,000 pairs": {"base": "all-MiniLM-L6-v2", "pairs": 1_000},
 }
 
 
@@ -88,7 +89,7 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
         torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
         work = run.path / "surrogates" / "start"
         before, after = (start_of(run, settings, work) for settings in (chosen, trained))
-        start = f"{chosen.structure.replace('siamese', 'Siamese')}, start"
+        start = f"{chosen.structure} of {chosen.base}, start"
         rows[start], rows[row] = (
             [round(100 * report[when]["test"]["spearman"], 1)] for when in ("before", "after")
         )
