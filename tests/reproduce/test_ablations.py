@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from firth.reproduce.ablations import Fits, Rated, documents_of_size, variants
 from firth.reproduce.result import Request, Result, VariedRun
 from firth.reproduce.settings import TableSettings
 from firth.reproduce.tables import reproduce
+from firth.run.errors import InputError
 from firth.run.run import Run
 
 from .conftest import find
@@ -106,3 +108,7 @@ def test_smaller_corpora_are_parts_of_larger_ones(origin_run: Run, data_dir: Pat
     assert Corpus.open(smaller, "all").n_documents < corpus.n_documents
     assert Corpus.open(smaller, "held-out").n_documents, "a small corpus stops at its best loss"
     assert "held_out_loss" in smaller.manifest(COHERENCE).summary
+    with patch("firth.reproduce.ablations.Fits", side_effect=InputError("no term of Eq. 3")):
+        result = measured(origin_run, "sun-table5", data_dir, sizes=["40%"])
+    assert any("no term of Eq. 3" in note for note in result.notes)
+    assert any(cell.column == "tf-idf" and cell.measured for cell in result.cells)

@@ -25,6 +25,7 @@ from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weig
 from firth.paper.surrogate import PairEncoder, train_surrogate
 from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
 from firth.run.console import progress, quiet_libraries
+from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
 from firth.run.settings import derive_seed
@@ -169,18 +170,21 @@ def table5(request: Request) -> Findings:
     rated, contexts = Rated.of(request), request.settings.contexts
     corpus = Corpus.open(request.run)
     whole = int(corpus.word_counts.sum(dtype=np.int64))
-    cells = []
+    cells, notes = [], _notes(request, contexts)
     for words in request.sizes(_SIZES5, whole):
         documents, _ = documents_of_size(corpus, words, request.seed)
         run = request.run
         if len(documents) < corpus.n_documents:
             run = _run_of(request, corpus, documents)
-        fits = Fits(rated, run, contexts)
         row = f"{int(Corpus.open(run).word_counts.sum(dtype=np.int64)):,} words"
-        cells += fits.cells(row, fits.chosen_sets())
+        try:
+            fits = Fits(rated, run, contexts)
+            cells += fits.cells(row, fits.chosen_sets())
+        except InputError as error:  # The models of a small corpus may learn nothing.
+            notes.append(f"{row}: {error}")
         tfidf = open_baseline("tfidf", run).similarities(rated.data.pairs)
         cells.append(Cell(row, "tf-idf", rated.spearman(tfidf)))
-    return cells + _published("table5", "tokens"), _notes(request, contexts)
+    return cells + _published("table5", "tokens"), notes
 
 
 def _published(table: str, things: str) -> list[Cell]:
