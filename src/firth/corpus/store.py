@@ -548,10 +548,12 @@ def _changed_rows(database: sqlite3.Connection, tables: Sequence[str]) -> Iterat
 
 # --- Filters -----------------------------------------------------------------------------------
 
-_VALUE = r"""(?:(?<!')'(?:[^']|'')*+'|(?<!")"(?:[^"]|"")*+"|(?<![^\s()'"<>=!,])[^\s()'"<>=!,]++)"""
+_VALUE = (
+    r"""(?:(?<!')'(?>(?:[^']|'')*)'|(?<!")"(?>(?:[^"]|"")*)"|(?<![^\s()'"<>=!,])[^\s()'"<>=!,]++)"""
+)
 _FILTER = re.compile(
     rf"(?P<name>{_VALUE})\s*(?:(?P<op><=|>=|!=|<>|==|=|<|>|[Ll][Ii][Kk][Ee]\b)\s*(?P<value>{_VALUE})"
-    rf"|[Ii][Nn]\s*\((?P<list>\s*{_VALUE}(?:\s*,\s*{_VALUE})*+)\s*\))"
+    rf"|[Ii][Nn]\s*\((?P<list>\s*{_VALUE}(?>(?:\s*,\s*{_VALUE})*))\s*\))"
 )
 """A comparison of a field with a value, or with a list of them."""
 _JOINING = re.compile(r"[\s()]+|\b(?i:and|or|not)\b")

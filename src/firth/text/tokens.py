@@ -58,14 +58,15 @@ def _pattern(is_ascii: bool, has_marks: bool) -> re.Pattern[str]:
     value = f"(?:(?<!{sign})(?:[A-Za-z]{{1,4}}-)?{before})?\\d{sign}*+"
     # Possessive, and a run is tried from its beginning alone: the time is linear in the text. What
     # most words are comes first: letters that nothing joins to what follows. Words have no group.
+    # Groups are atomic: before Python 3.11.5 a possessive one keeps what a failed attempt read.
     return re.compile(
         f"(?=[\\w{_MONEY}{unspaced}])(?:"
         f"(?<!\\w){letter}{{2,}}+(?![\\w{marks}'\u2019\u02bc-])"
         f"|(?:(?P<money>[{_MONEY}])\\s?)?"
-        f"(?P<value>{value}(?:[.,:/\u2013-]{before}\\d{sign}*+)*+)"
+        f"(?P<value>{value}(?>(?:[.,:/\u2013-]{before}\\d{sign}*+)*))"
         f"(?P<sign>\\s?[%{_MONEY}\u00b0])?"
         f"|(?<!\\w)(?:[A-Za-z]\\.){{1,5}}[A-Za-z](?!\\w)"
-        f"|{letter}(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*+"
+        f"|{letter}(?>(?:[\\w{marks}](?<![\\d_{unspaced}])|['\u2019\u02bc](?=\\w))*)"
         f"|(?P<unspaced>[{_KATAKANA}]++|(?!\u30fb)[{unspaced or chr(0xE00)}]))",
         re.ASCII if is_ascii else 0,
     )
