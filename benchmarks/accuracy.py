@@ -10,13 +10,11 @@ is recorded.
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import process_time
 
 from figures import Cell, record
 from firth.encoders.kinds import open_encoder
 from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
-from firth.evaluation.sets import load_sets
 from firth.model import open_scorer
 from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 
@@ -40,14 +38,6 @@ ALONE = "pairs alone"
 SHORT = "encoder cut"
 PARTS = {"encoder: the last 256 of 512 dimensions": (STATIC, SHORT)}
 """What a part adds: the whole, and the whole without it."""
-LEARNED_FROM = {
-    ENCODER: "labelled pairs, by others",
-    SCORER_OVER: "that encoder and your text",
-    SCORER: "your text",
-    STATIC: "your text",
-    NGRAMS: "only counts of your text",
-    TFIDF: "only counts of your text",
-}
 
 
 class Alone:
@@ -106,18 +96,6 @@ def main() -> None:
             rows[f"{one} - {other}"] = [difference(done, (one, other), [name]) for name in sets]
         headings = ["", *(HEADINGS[name] for name in sets)]
         record(table, headings, rows, command=command, data=data)
-    (timed,) = load_sets(["sts-b:test"], given.data_dir)
-    rows = {
-        name: [
-            LEARNED_FROM[name],
-            done.find(name, "sts-b:test"),
-            difference(done, [name], SEVEN),
-            pairs_per_second(scorers[name], timed.pairs),
-        ]
-        for name in LEARNED_FROM
-    }
-    headings = ["", "learned from", "STSb test", "mean of seven sets", "pairs/s"]
-    record("accuracy-short", headings, rows, command=command, data=data)
     gains: dict[str, list[Cell]] = {
         f"{one} - {other}": [difference(done, (one, other), SEVEN)] for one, other in PAIRED
     }
@@ -134,13 +112,6 @@ def of_sets(data_dir: Path, run: str) -> None:
     command = "python benchmarks/accuracy.py --data-dir DATA --run RUN"
     data = ", ".join(f"{HEADINGS[o.data.id]} {len(o.data.rows):,} pairs" for o in done.sets)
     record("accuracy-set", ["", f"{SCORER} - {ALONE}"], rows, command=command, data=data)
-
-
-def pairs_per_second(scorer: PairScorer, pairs: Sequence[TextPair]) -> int:
-    """Return the pairs that a scorer scores in a second of processor time."""
-    start = process_time()
-    scorer.similarities(pairs)
-    return int(round(len(pairs) / (process_time() - start), -1))
 
 
 def difference(done: Evaluation, models: tuple[str, ...] | list[str], sets: list[str]) -> Cell:

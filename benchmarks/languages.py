@@ -1,11 +1,10 @@
 """Languages: rank correlation with human ratings in nine languages, by what was learned from.
 
-usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MODEL] [--first]
+usage: python benchmarks/languages.py --data-dir DIR --runs FOLDER [--encoder MODEL]
 
 `DIR/corpora/LANGUAGE_*.jsonl.gz` are documents, and `DIR/eval/SET/pairs.tsv` are SemRel2024 and
 translations of STSb. Runs are built in `FOLDER`, and used again where they are there. `MODEL` is
-measured alone and under the scorer of each run, in a table of its own. `--first` records the first
-table alone, of the scorer and the best character n-grams of each language; `--mixed` that of
+measured alone and under the scorer of each run, in a table of its own. `--mixed` records that of
 corpora of two languages, of which one is English, from `DIR/../corpora` and `DIR/../eval`.
 """
 
@@ -13,7 +12,7 @@ import argparse
 import gzip
 import json
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +27,13 @@ from firth.evaluation.baselines import open_baseline
 from firth.evaluation.bootstrap import estimate
 from firth.evaluation.evaluate import Evaluation, evaluate
 from firth.evaluation.questions import build_questions
-from firth.model import open_scorer
-from firth.pipeline.stages import build_static_encoder
 from firth.run.errors import require
 from firth.run.run import Run
 from firth.run.settings import parse_settings
 from firth.scorer.scorer import SENTENCES, Scorer
 from firth.text.types import Floats, PairScorer, TextPair
 
-NGRAMS, SCORER, ENCODER = "n-grams of stems", "scorer", "encoder"
+NGRAMS, SCORER = "n-grams of stems", "scorer"
 BEST, BETTER = "best n-grams", "better of both"
 PLAIN = "2 to 4"
 SIZES_OF_NGRAMS = {"1": (1, 1), "1 to 2": (1, 2), PLAIN: (2, 4), "3 to 5": (3, 5)}
@@ -98,7 +95,6 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--split", default="test")
     parser.add_argument("--encoder", choices=OVER, help="record the table over an encoder alone")
-    parser.add_argument("--first", action="store_true", help="the first table alone")
     parser.add_argument("--mixed", action="store_true", help="the table of two languages alone")
     given = parser.parse_args()
     given.runs.mkdir(exist_ok=True)
@@ -116,11 +112,8 @@ def main() -> None:
     data = DATA.format(split="test", sizes=_sizes(done))
     best = {code: best_of(one, SIZES_OF_NGRAMS) for code, one in done.items()}
     rows: Rows = {LANGUAGES[code][0]: [LANGUAGES[code][2]] for code in done}
-    first: Shown = [SCORER, (SCORER, BEST), (ALONE, BEST)]
-    _record("languages", ["learned from"], rows, first, done, data, {BEST: best})
-    if given.first:
-        return
-    _record("languages-others", [], {}, [NGRAMS, ENCODER], done, data)
+    shown: Shown = [SCORER, (SCORER, BEST), (ALONE, BEST)]
+    _record("languages", ["learned from"], rows, shown, done, data, {BEST: best})
     mixed(given)
     grown(given.data_dir, given.runs)
 
@@ -133,29 +126,21 @@ def best_of(done: Evaluation, names: Collection[str]) -> str:
 def measured(given: argparse.Namespace, code: str) -> Evaluation:
     """Build the run of a language from all its text, and evaluate it with the baselines."""
     files = sorted((given.data_dir / "corpora").glob(f"{code}_*.jsonl.gz"))
-    stages = [build_words, *([] if given.first else [build_static_encoder])]
-    return evaluated(opened(files, given.runs / code, stages), given.data_dir, code, given.split)
+    return evaluated(opened(files, given.runs / code), given.data_dir, code, given.split)
 
 
-def opened(
-    files: Sequence[Path],
-    run: Path,
-    stages: Sequence[Callable[[Run], object]] = (build_words, build_static_encoder),
-    language: str = "auto",
-) -> dict[str, PairScorer]:
-    """Build a run, and open its scorer, its encoder if it is built, and the baselines."""
+def opened(files: Sequence[Path], run: Path, language: str = "auto") -> dict[str, PairScorer]:
+    """Build a run, and open its scorer and the baselines."""
     if not run.is_dir():
         settings = parse_settings({"corpus": {"language": language}}, "benchmark")
         build_corpus(Run.create(run, settings), [str(file) for file in files])
-    for stage in stages:
-        stage(Run.open(run))
+    build_words(Run.open(run))
     scorer = Scorer.open(run)
     return {
         **{name: CharNgrams(name) for name in SIZES_OF_NGRAMS},
         NGRAMS: open_baseline("ngrams", run),
         SCORER: scorer,
         ALONE: Alone(scorer.similarities),
-        **({ENCODER: open_scorer(str(run / "static"))} if build_static_encoder in stages else {}),
     }
 
 
@@ -194,14 +179,14 @@ def mixed(given: argparse.Namespace) -> None:
     done: dict[str, Evaluation] = {}
     for languages, parts in MIXED.items():
         files = {t: given.data_dir / f"{corpus}.jsonl.gz" for t, (corpus, _) in parts.items()}
-        first, stages = languages.split("+")[0], (build_words,)
+        first = languages.split("+")[0]
         named = {OWN: (languages, "auto"), FREQUENT: (f"{languages}-as-{first}", first)}
         both = {
-            name: opened([*files.values()], given.runs / folder, stages, language)[SCORER]
+            name: opened([*files.values()], given.runs / folder, language)[SCORER]
             for name, (folder, language) in named.items()
         }
         for title, (_, pairs) in parts.items():
-            alone = opened([files[title]], given.runs / f"{title}-alone", stages)[SCORER]
+            alone = opened([files[title]], given.runs / f"{title}-alone")[SCORER]
             path = given.data_dir / pairs / "pairs.tsv"
             done[title] = evaluate({**both, SINGLE: alone}, [f"{path}:{given.split}"])
             print(title, *(f"{n} {done[title].find(n, done[title].sets[0].data.id)}" for n in both))

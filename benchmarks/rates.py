@@ -58,6 +58,7 @@ ENCODERS = "text alone", "use-multilingual", "all-MiniLM-L6-v2", "multilingual-e
 TEXTS, WITH_VERSIONS = 2_000, 1_000
 """Texts of a corpus, and those of which each has two versions."""
 RATES, COPIED, VERSIONS = (0.2, 0.1, 0.05, 0.02, 0.01), (0.0, 0.05, 0.2), 2.0
+PRECISIONS = (0.8, 0.9, 0.95, 0.97)
 PER_DOCUMENT, MIN_WORDS, MAX_WORDS, SEED = 20, 6, 60, 13
 FACTORS = (2, 2, 2, 2, 3)
 """Between a claimed rate and a measured one where it holds."""
@@ -280,17 +281,25 @@ def bounds(scores: Floats, strangers: Bools, right: Bools, matched: Bools) -> Fl
     return np.concatenate([100 * failed.mean(axis=0), ratios])
 
 
-def near_misses(folder: Path, name: str) -> list[Cell]:
+def near_misses(cached: list[str], asked: list[list[str]], name: str) -> list[Cell]:
     """Return how many near misses pass, not vetoed, and of questions that nearly are cached."""
-    files = (folder / f"{side}.tsv" for side in ("cached", "queries"))
-    cached, asked = ([row.split("\t") for row in f.read_text().split("\n")[1:-1]] for f in files)
-    texts, own = [row[1] for row in cached], [row[0] for row in asked if row[1] == "0"]
-    known = firth.calibrate(texts, encoder=name, language="en")
-    with opened_encoder(texts, name, "en", SEED) as (opened, _):
-        best = (opened.encode(own) @ opened.encode(texts).T).max(axis=1)
+    own = [row[0] for row in asked if row[1] == "0"]
+    known = firth.calibrate(cached, encoder=name, language="en")
+    with opened_encoder(cached, name, "en", SEED) as (opened, _):
+        best = (opened.encode(own) @ opened.encode(cached).T).max(axis=1)
     cuts = [known.threshold(rate) for rate in RATES]
     rows = [(known.near.share(c), known.near.share(c, veto=True), (best >= c).mean()) for c in cuts]
     return ["{:.0f} / {:.0f} ({:.0f})".format(*(100 * share for share in row)) for row in rows]
+
+
+def near_matches(cached: list[str], asked: list[list[str]], precision: float) -> list[Cell]:
+    """Return the same of a match of all questions with the cached ones, drawn and true."""
+    matches = firth.match([row[0] for row in asked], cached, precision=precision)
+    own = [item for item, row in zip(matches, asked, strict=True) if row[1] == "0"]
+    stay = [item.is_match and not item.differ for item in own]
+    true = np.mean([item.is_match for item in own]), np.mean(stay)
+    shares = (matches.near_misses or (0.0, 0.0)), true
+    return ["{:.0f} / {:.0f}".format(*(100 * share for share in row)) for row in shares]
 
 
 def report_bounds(data: Path) -> None:
@@ -304,10 +313,16 @@ def report_bounds(data: Path) -> None:
     text = f"{DRAWS:,} draws of {KNOWN} known strangers or {JUDGED} judged matches; lists half"
     record("rates-bounds", heads, rows, command=command, data=text, seed=SEED)
     names, cache = (TEXT_ALONE, "use-multilingual", "all-MiniLM-L6-v2"), data / "guard/cache_dev"
-    near = {name: near_misses(cache, name) for name in names}
+    files = (cache / f"{side}.tsv" for side in ("cached", "queries"))
+    held, asked = ([row.split("\t") for row in f.read_text().split("\n")[1:-1]] for f in files)
+    cached = [row[1] for row in held]
+    near = {name: near_misses(cached, asked, name) for name in names}
     heads = ["encoder", *(f"{rate:.0%}" for rate in RATES)]
     text = "development half of a stream of a cache of 2,000 questions: 499 that are nearly one"
     record("rates-near", heads, near, command=command, data=text, seed=SEED)
+    lists = {f"{share:g}": near_matches(cached, asked, share) for share in PRECISIONS}
+    heads = ["precision", "drawn", "true"]
+    record("rates-near-lists", heads, lists, command=command, data=text, seed=SEED)
 
 
 def spread(values: Floats, digits: int = 0) -> str:

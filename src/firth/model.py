@@ -323,7 +323,7 @@ def build(
     An interrupted call is continued by the same call.
 
     Args:
-        documents: Files, folders, globs or URIs; a list of texts; records with a field `text`; or
+        documents: Files, folders or globs; a list of texts; records with a field `text`; or
             a pandas or polars data frame. None reads those of a run again.
         run: Folder of the run. It is made where it does not exist. By default the run is in a
             temporary folder, which is removed with the model.

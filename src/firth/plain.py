@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from firth.search.match import Matches
 
 _STRANGERS = 20
-_RECOGNIZED = 2_000
-"""Texts of lists by which their language is recognized, at most."""
+_RECOGNIZED, _MOST_NEAR = 2_000, 20_000
+"""Texts of lists by which their language is recognized, at most; and of a right list of which near
+misses are drawn."""
 
 
 def calibrate(
@@ -171,6 +172,7 @@ def match(
         >>> matches = firth.match(ours, theirs, precision=0.95)  # doctest: +SKIP
         >>> print(matches.expected_false, matches[0].nearest)  # doctest: +SKIP
     """
+    from firth.search.calibrate import draw_decoys
     from firth.search.calibration import check_rate
     from firth.search.match import PRECISION, Texts, match_texts
 
@@ -214,6 +216,9 @@ def match(
         )
         for (_, _, ids), texts in zip(lists, read, strict=True)
     ]
+    near = list[str]()
+    if right is not None and len(read[1]) <= _MOST_NEAR:
+        near = draw_decoys(read[1], language, seed=13)[1]
     return match_texts(
         sides[0],
         None if right is None else sides[1],
@@ -221,6 +226,7 @@ def match(
         rate=false_match_rate,
         many_to_one=many_to_one,
         unrelated=None if unrelated is None else sides[-1],
+        near=Texts(near, near, opened.encode(near) if opened else None) if near else None,
         veto=veto,
         language=language,
         executor=executor,

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pandas
 import polars
 import pytest
 
 from firth.corpus.document import Document, Reason
 from firth.corpus.read import DEMO, find_inputs, named_files
-from firth.run.errors import InputError, MissingExtraError
+from firth.run.errors import InputError
 from firth.run.run import Run
 from firth.run.stage import MANIFEST
 
@@ -249,57 +248,3 @@ def test_strings_are_paths_or_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for missing in ("no.txt", named_files(["A text."]), ["a.txt", "no.txt"]):
         with pytest.raises(InputError, match="no such file"):
             find_inputs(missing)
-
-
-# --- Remote files ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    monkeypatch.setenv("FIRTH_CACHE", str(tmp_path / "cache"))
-    storage = fsspec.filesystem("memory")
-    storage.store.clear()
-    return storage
-
-
-def test_remote_files_are_those_of_the_same_folder_here(tmp_path: Path, memory: Any) -> None:
-    """The same names, fingerprints and documents, by folder, file or pattern."""
-    texts = tmp_path / "texts"
-    for name in ("b.txt", "a/z.md", "a/b/c.TXT", ".hidden.txt", "notes.docx"):
-        memory.pipe_file(f"/bucket/texts/{name}", f"{name} is here.".encode())
-        write(texts / name, f"{name} is here.")
-    for part in ("texts", "texts/a", "texts/b.txt", "texts/*.txt"):
-        here, there = find_inputs(f"{tmp_path}/{part}"), find_inputs(f"memory://bucket/{part}")
-        assert here.sources
-        assert [s.name for s in there.sources] == [s.name for s in here.sources]
-        assert there.fingerprint() == here.fingerprint()
-    assert [d.text for d in read("memory://bucket/texts")[0]] == [d.text for d in read(texts)[0]]
-
-
-def test_a_changed_remote_file_is_fetched_again(memory: Any, tmp_path: Path) -> None:
-    memory.pipe_file("/bucket/a.txt", b"One is here.")
-    before = find_inputs("memory://bucket/a.txt").fingerprint()
-    memory.pipe_file("/bucket/a.txt", b"Two is here.")
-    assert find_inputs("memory://bucket/a.txt").fingerprint() != before
-    assert read("memory://bucket/a.txt")[0][0].text == "Two is here."
-
-
-def test_remote_problems_are_named(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing there, a file that vanishes, and a storage whose library is missing."""
-    with pytest.raises(InputError, match="no file with a known extension"):
-        find_inputs("memory://bucket/nothing")
-    memory.pipe_file("/bucket/a.txt", b"One is here.")
-
-    def gone(*_: object) -> None:
-        raise FileNotFoundError("a.txt is gone")
-
-    monkeypatch.setattr(type(memory), "get_file", gone)
-    with pytest.raises(InputError, match=r"memory:///bucket/a\.txt: cannot be fetched.*gone"):
-        find_inputs("memory://bucket/a.txt")
-
-    def missing(*_: object) -> None:
-        raise ImportError("no s3fs")
-
-    monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
-    with pytest.raises(MissingExtraError, match=r"pip install .*\[s3\]"):
-        find_inputs("s3://bucket/texts")

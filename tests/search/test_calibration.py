@@ -138,7 +138,7 @@ def test_near_misses_have_a_number_a_name_and_a_word_of_others() -> None:
         f"The mayor of {cities[i % 4]} paid for {i + 2} {things[i // 4 % 4]} at last."
         for i in range(60)
     ]
-    numbers, changed = calibrate._decoys(texts, "en", np.random.default_rng(1))
+    numbers, changed = calibrate.draw_decoys(texts, "en", 1)
     assert len(numbers) > 50
     for number, text in zip(numbers, changed, strict=True):
         pair = texts[number].split(), text.split()
@@ -146,7 +146,7 @@ def test_near_misses_have_a_number_a_name_and_a_word_of_others() -> None:
         assert differ
         assert {*differ} <= {3, 6, 7}, "the name, the number and the thing"
         assert all(any(other.split()[at] == pair[1][at] for other in texts) for at in differ)
-    drawn = [calibrate._decoys(texts, "en", np.random.default_rng(2)) for _ in range(2)]
+    drawn = [calibrate.draw_decoys(texts, "en", 2) for _ in range(2)]
     assert drawn[0] == drawn[1] != (numbers, changed)
 
     class Length:
@@ -154,7 +154,7 @@ def test_near_misses_have_a_number_a_name_and_a_word_of_others() -> None:
             return np.array([[50, text.count("1") + len(text)] for text in texts], np.float32)
 
     near = firth.calibrate(texts, encoder=Length()).near
-    assert len(near.cosines) == len(calibrate._decoys(texts, "en", np.random.default_rng(1))[0])
+    assert len(near.cosines) == len(calibrate.draw_decoys(texts, "en", 1)[0])
     assert near.share(-1) == 1.0 >= near.share(0.9999) > near.share(1.1) == 0.0
     assert near.share(-1, veto=True) < 0.2, "numbers and names differ"
     assert firth.calibrate(["a"], encoder=Length()).near.share(0.5) == 0.0

@@ -14,7 +14,7 @@ from firth.run.errors import InputError
 from firth.run.executor import Processes
 from firth.search.calibration import Calibration, MatchNull, Strangers
 from firth.search.match import ALL, BOTH, CHARACTERS, ENCODER, WORDS, Review, _chosen
-from firth.search.pairing import Compared, Leads, _dimensions, _joined, grouped, leads
+from firth.search.pairing import Compared, Leads, _dimensions, _joined, grouped, leads, passing
 from firth.text.near import Kind
 from firth.text.types import Singles
 
@@ -216,6 +216,43 @@ def test_a_match_is_mutual_and_ahead_on_both_sides() -> None:
     for part, null in ((0.15, result.null), (1, result.strangers)):
         assert len(null) == 6
         assert np.abs(null - (rival + part * gap) / (0.9 - gap)).min() < 1e-5
+
+
+def test_a_near_miss_takes_the_place_of_what_matches() -> None:
+    """It passes just if it would match in a left list without the text that matches its nearest."""
+    rng = np.random.default_rng(1)
+    cosines = rng.uniform(0, 0.7, (30, 12)).astype(np.float32)
+    cosines[range(8), range(8)] = cosines[range(15, 23), range(8)] = cosines[23, 9] = 0.8
+    cosines[8, 9:11] = 0.85
+
+    def compared(rows: Singles) -> Compared:
+        i, j = (side.ravel() for side in np.indices(rows.shape))
+        return Compared((i, j), rows.ravel(), (rows.shape[0], rows.shape[1]))
+
+    own, near = compared(cosines[:15]), cosines[15:]
+    found = replace(leads(own).found(0.9, None), is_match=leads(own).leads > 0.1)
+    cut, passed = found.leads[found.is_match].min(), []
+    for at, row in enumerate(near):
+        taken = found.is_match & (found.nearest[:, 0] == row.argmax())
+        with_it = compared(np.vstack([cosines[:15][~taken], row]))
+        if leads(with_it).leads[-1] >= cut:
+            passed.append((at, int(row.argmax())))
+    assert 1 < len(passed) < len(near)
+    assert [*zip(*passing(compared(near), own, found, False), strict=True)] == passed
+    several = passing(compared(near), own, found, True)[0]
+    assert {*several.tolist()} > {at for at, _ in passed}
+
+
+def test_near_misses_are_counted_with_and_without_a_veto() -> None:
+    """Of lists whose texts differ in a number alone, near misses match, and a veto refuses them."""
+    left, right = (
+        [f"{text} {at + 10}" for at, text in enumerate(side)] for side in (LEFT, LEFT[:200] + RIGHT)
+    )
+    result = match(left, [f"{text}." for text in right])
+    match_share, stay = result.near_misses or (0.0, 0.0)
+    assert match_share > 0.8 > 0.2 > stay
+    assert "with a veto" in "".join(result.lines(0))
+    assert match(LEFT).near_misses is None
 
 
 def test_several_texts_match_one_where_lists_say_so() -> None:

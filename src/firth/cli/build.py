@@ -24,7 +24,7 @@ from firth.run.errors import InputError
 
 Inputs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="INPUT...", help="Files, folders, globs, s3:// URIs, or demo:speeches."),
+    typer.Argument(metavar="INPUT...", help="Files, folders, globs, or demo:speeches."),
 ]
 
 
@@ -91,7 +91,7 @@ def add(
     from firth.model import load
 
     if not inputs:
-        raise InputError("expected files, folders, globs or URIs of documents to add")
+        raise InputError("expected files, folders or globs of documents to add")
     show_result(load(run_folder(run)).add(named_files(inputs)), as_json)
 
 

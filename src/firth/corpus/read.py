@@ -1,13 +1,12 @@
-"""From what a user names to documents: files, folders, globs, URIs, texts, records, data frames."""
+"""From what a user names to documents: files, folders, globs, texts, records, data frames."""
 
 import contextlib
 import fnmatch
 import glob
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,14 +25,14 @@ from firth.corpus.document import (
 from firth.corpus.files import Advance, Source, format_of, known_extensions
 from firth.corpus.readers import read_source, require_reader
 from firth.run.console import note
-from firth.run.errors import InputError, MissingExtraError, first_line
-from firth.run.files import cache_folder, fingerprint_file, fingerprint_value, write_atomically
+from firth.run.errors import InputError
+from firth.run.files import fingerprint_file, fingerprint_value
 from firth.run.run import CONFIG
 from firth.run.settings import HEADER, CorpusSettings
 from firth.run.stage import MANIFEST, Manifest
 
 Inputs = str | Path | Iterable[Any]
-"""A path, glob or URI, or a list of them; or texts, records or a data frame."""
+"""A path or glob, or a list of them; or texts, records or a data frame."""
 DEMO = "demo:speeches"
 """90 addresses of presidents of the United States, which are part of firth."""
 
@@ -63,7 +62,7 @@ class Given:
 def read_documents(inputs: Inputs, settings: CorpusSettings) -> Iterator[Item]:
     """Yield the documents of the inputs in order, and a problem for each record that is not used.
 
-    Inputs are a path, glob, URI or `demo:speeches`; a list of them; or a list of texts, an
+    Inputs are a path, glob or `demo:speeches`; a list of them; or a list of texts, an
     iterable of records with a field `corpus.text_field`, or a data frame. An `InputError` names
     every input that cannot be used.
     """
@@ -106,7 +105,7 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
     a path, and are texts else.
 
     Folders are walked, links included, each folder once. Hidden files, files of unknown extensions
-    and the folder of the run are left out. Remote files are fetched into the cache.
+    and the folder of the run are left out.
     """
     named = input_names(inputs)
     if named is None:
@@ -118,7 +117,7 @@ def find_inputs(inputs: Inputs, run: Path | None = None) -> Given:
         if name == DEMO:
             sources[name] = Source(DEMO, str(_SPEECHES), "jsonl", ".gz")
             continue
-        files = _remote(name, problems) if "://" in name else _expand(name, walk, problems)
+        files = _expand(name, walk, problems)
         for path, called in files:
             kind = format_of(path)
             if kind is None:
@@ -146,11 +145,8 @@ def input_names(inputs: Inputs) -> list[str] | None:
 
 
 def named_files(names: Iterable[str]) -> list[str | Path]:
-    """Return names as inputs that are files or URIs, also where they look like texts."""
-    return [
-        Path(name) if name.strip() and name != DEMO and "://" not in name else name
-        for name in names
-    ]
+    """Return names as inputs that are files, also where they look like texts."""
+    return [Path(name) if name.strip() and name != DEMO else name for name in names]
 
 
 def _is_path(text: str) -> bool:
@@ -292,54 +288,6 @@ def _utf8(name: str) -> str:
 def _name(path: str | Path, root: Path) -> str:
     start = Path(os.path.abspath(root)).parent
     return _utf8(Path(os.path.abspath(path)).relative_to(start).as_posix())
-
-
-# --- Remote files ------------------------------------------------------------------------------
-
-
-def _remote(uri: str, problems: list[str]) -> list[tuple[Path, str]]:
-    """Fetch the files of a URI into the cache; return (file, its name) of each.
-
-    A file is fetched once for each version that the storage reports.
-    """
-    import fsspec
-
-    protocol = uri.partition("://")[0]
-    try:
-        storage, root = fsspec.core.url_to_fs(uri)
-        fixed = "/".join(takewhile(lambda part: not glob.has_magic(part), root.split("/")))
-        listed = (storage.find if fixed == root else storage.glob)(root, detail=True)
-    except ImportError:
-        extra = {"s3": "s3", "gs": "gcs", "gcs": "gcs"}.get(protocol, protocol)
-        raise MissingExtraError(f"{uri}: reading {protocol}://", extra) from None
-    except Exception as error:  # noqa: BLE001 - Each kind of storage has its own errors.
-        problems.append(f"{uri}: cannot be reached ({first_line(error)})")
-        return []
-    files = []
-    for path, about in sorted(listed.items()):
-        inner = path.removeprefix(fixed).strip("/")
-        is_hidden = any(part.startswith(".") for part in inner.split("/"))
-        if about["type"] == "file" and not is_hidden and format_of(PurePosixPath(path)):
-            called = "/".join(filter(None, (PurePosixPath(fixed).name, inner)))
-            files.append((_fetched(storage, protocol, path, about), _utf8(called)))
-    if not files:
-        problems.append(f"{uri}: no file with a known extension; known are {known_extensions()}")
-    return files
-
-
-def _fetched(storage: Any, protocol: str, path: str, about: Mapping[str, Any]) -> Path:
-    tags = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
-    version = [str(about[tag]) for tag in tags if about.get(tag) is not None]
-    key = fingerprint_value([protocol, path, about["size"], version])
-    here = cache_folder() / "inputs" / key / PurePosixPath(path).name
-    if not version or not here.is_file():
-        try:
-            with write_atomically(here) as partial:
-                storage.get_file(path, str(partial))
-        except Exception as error:
-            where = shlex.quote(f"{protocol}://{path}")
-            raise InputError(f"{where}: cannot be fetched ({first_line(error)})") from error
-    return here
 
 
 def read_texts(file: Path, settings: CorpusSettings) -> Iterator[Document]:

@@ -47,7 +47,7 @@ class CorpusSettings(Section):
     """How files become documents, and documents sentences."""
 
     inputs: tuple[str, ...] = ()
-    """Files, folders, globs and URIs (`s3://bucket/texts`), in the order in which they are read."""
+    """Files, folders and globs, in the order in which they are read."""
     text_field: str = "text"
     """Field of a record that holds the text. Several fields (`subject,body`) become paragraphs.
     Where a record has no `text`, usual names are looked for, as `body`."""

@@ -51,7 +51,7 @@ QUESTIONS, WORDS = 300, 25
 SAMPLE, OTHERS, GROUPS = 2_000, 100_000, 32
 """Texts whose best match is looked for, texts among which, and groups of their documents at most.
 In one of so many pairs the best and the second best are of one group, and the third counts."""
-_ROWS, DECOYS = 256, 500
+_ROWS, _DECOYS = 256, 500
 _SCRIPT_TEXTS, _SCRIPT_SHARE = 2_000, 0.001
 
 
@@ -131,11 +131,11 @@ def draw_near(
     Args:
         texts: With fewer than two there are none.
         vectors: Unit vectors, (n, d).
-        encode: Gives unit vectors of up to `DECOYS` others.
+        encode: Gives unit vectors of up to 500 others.
         language: ISO 639-1, or several, as `de+fr`.
         seed: Of the texts, and of what they get.
     """
-    numbers, changed = _decoys(texts, language, np.random.default_rng(derive_seed(seed, "decoys")))
+    numbers, changed = draw_decoys(texts, language, seed)
     if not changed:
         return NearMisses()
     reader = Reader(language)
@@ -146,10 +146,9 @@ def draw_near(
     return NearMisses(tuple(cosines.tolist()), tuple(vetoed))
 
 
-def _decoys(
-    texts: Sequence[str], language: str, rng: np.random.Generator
-) -> tuple[list[int], list[str]]:
-    """Return numbers of texts, and each with the number, name and rarest word of others."""
+def draw_decoys(texts: Sequence[str], language: str, seed: int) -> tuple[list[int], list[str]]:
+    """Return numbers of up to 500 texts, and each with the number, name and rare word of others."""
+    rng = np.random.default_rng(derive_seed(seed, "decoys"))
     read = [
         [token for token in tokens_of(text, language_among(text, language)) if token.means]
         for text in texts
@@ -171,7 +170,7 @@ def _decoys(
             other = fillings[slot][int(rng.integers(len(fillings[slot])))]
             if other.key != token.key:
                 text = text[: token.start] + other.text + text[token.end :]
-        if text != texts[number] and len(numbers) < DECOYS:
+        if text != texts[number] and len(numbers) < _DECOYS:
             numbers.append(number)
             changed.append(text)
     return numbers, changed

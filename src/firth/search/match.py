@@ -27,6 +27,7 @@ from firth.search.pairing import (
     grouped,
     leads,
     opposed_words,
+    passing,
     tables,
 )
 from firth.text.near import Kind
@@ -130,6 +131,9 @@ class Matches(Results[Match]):
         at_most_false: Matches that are false at most, at 95 %, if there are known strangers. It
             holds at any cut, equal texts aside.
         known_strangers: Unrelated texts that prove the rate; 0 where it is modelled.
+        near_misses: Share of right texts with another number, name and rare word that would match,
+            in [0, 1], and without those that differ in what matters; None of one list, and where
+            nothing matches.
         notes: What a reader must know.
     """
 
@@ -143,6 +147,7 @@ class Matches(Results[Match]):
     expected_false: float | None
     at_most_false: int | None = None
     known_strangers: int = 0
+    near_misses: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -183,6 +188,10 @@ class Matches(Results[Match]):
         yield f"Each similarity alone: {found}"
         proved = f"proved with {self.known_strangers:,} known strangers"
         yield f"The rate is {proved if self.known_strangers else 'modelled'}."
+        if self.near_misses is not None:
+            match, stay = map(percent, self.near_misses)
+            made = "with the number, name and word of others"
+            yield f"Near misses, {made}: {match} match, {stay} with a veto."
         yield from self.notes
         for item in self.found[:top]:
             yield ""
@@ -277,6 +286,7 @@ def match_texts(
     rate: float | None = None,
     many_to_one: bool | None = None,
     unrelated: Texts | None = None,
+    near: Texts | None = None,
     veto: bool = False,
     language: str = "en",
     executor: Executor | None = None,
@@ -290,16 +300,15 @@ def match_texts(
         rate: Share of texts without a counterpart that get a match, where no precision is given.
         many_to_one: Whether several left texts may match one right text; None: as the lists say.
         unrelated: Texts that cannot have a counterpart, of the same kind as the left ones.
+        near: Near misses of right texts.
         veto: Whether texts that differ in what matters do not match.
         language: ISO 639-1, for stems and what differs.
         executor: What compares blocks of texts.
     """
     asked = left if unrelated is None else left.with_others(unrelated)
+    executor = executor or Local()
     sides = [asked] if right is None else [asked, right]
-    distinct = [_Distinct.among(side.texts) for side in sides]
-    others_keys = distinct[1].keys if right is not None else np.empty(0, object)
-    equal = np.intersect1d(distinct[0].keys, others_keys, True, return_indices=True)[1:]
-    compared = _compared(sides, distinct, equal, language, executor or Local())
+    compared, distinct, equal = _compared(sides, language, executor)
 
     several = bool(many_to_one)
     if many_to_one is None and right is not None:
@@ -331,13 +340,20 @@ def match_texts(
         )
         seconds, alone = result.cosines[:, 1], ~result.is_match
         notes += unlike(seconds[mine & alone], seconds[~mine & alone])
+    reader, shares = Reader(language), None
+    if near is not None and right is not None and result.is_match.any():
+        of_near, keys, _ = _compared([near, right], language, executor)
+        passed = zip(*passing(of_near[chosen], compared[chosen], result, several), strict=True)
+        pairs = [(near.texts[keys[0].firsts[i]], right.texts[keys[1].firsts[j]]) for i, j in passed]
+        stay = sum(not reader.differing(*pair) for pair in pairs)
+        shares = len(pairs) / len(keys[0].keys), stay / len(keys[0].keys)
     result.is_match[equal[0]] = True
     if result.chances is None:
         notes.append("Lists are too short for a rate: only equal texts match.")
     elif rate is not None and rate * LEVELS * len(result.leads) < 1:
         notes.append(f"A rate of {rate:g} is a guess: it is that of {len(result.leads):,} texts.")
     return Matches(
-        items=_items(sides, distinct, result, Reader(language), veto, several)[: len(left.texts)],
+        items=_items(sides, distinct, result, reader, veto, several)[: len(left.texts)],
         precision=precision if rate is None else None,
         false_match_rate=rate,
         similarity=chosen,
@@ -346,6 +362,7 @@ def match_texts(
         expected_false=result.expected_false,
         at_most_false=at_most,
         known_strangers=known.drawn if known else 0,
+        near_misses=shares,
         notes=tuple(notes),
     )
 
@@ -357,15 +374,15 @@ def _chosen(counts: Mapping[str, int]) -> str:
 
 
 def _compared(
-    sides: Sequence[Texts],
-    distinct: Sequence[_Distinct],
-    equal: tuple[Ints, Ints],
-    language: str,
-    executor: Executor,
-) -> dict[str, Compared]:
-    """Return the pairs of distinct texts that could match, by each similarity."""
+    sides: Sequence[Texts], language: str, executor: Executor
+) -> tuple[dict[str, Compared], list[_Distinct], tuple[Ints, Ints]]:
+    """Return the pairs of distinct texts that could match, by each similarity; these texts; and
+    which of two lists are equal."""
     from scipy import sparse
 
+    distinct = [_Distinct.among(side.texts) for side in sides]
+    others_keys = distinct[1].keys if len(sides) > 1 else np.empty(0, object)
+    equal = np.intersect1d(distinct[0].keys, others_keys, True, return_indices=True)[1:]
     n = len(distinct[0].firsts)
     texts = [
         side.texts[at]
@@ -405,10 +422,11 @@ def _compared(
         similarities[ALL] = _mean(similarities[BOTH], similarities[ENCODER])
     are_equal = np.isin(pairs[0] * size + pairs[1], equal[0] * size + equal[1])
     sizes = n, size
-    return {
+    compared = {
         name: Compared(pairs, np.where(are_equal, _EQUAL, np.minimum(scores, _NEARLY)), sizes)
         for name, scores in similarities.items()
     }
+    return compared, distinct, equal
 
 
 def _mean(a: Singles, b: Singles) -> Singles:

@@ -459,6 +459,26 @@ def leads(compared: Compared, many_to_one: bool = False) -> Leads:
     )
 
 
+def passing(near: Compared, own: Compared, found: Found, many_to_one: bool) -> tuple[Ints, Ints]:
+    """Return the near misses of right texts that would match, and the texts that these match.
+
+    Args:
+        near: Pairs of near misses and right texts.
+        own: Pairs of left and right texts. Left texts that match leave their place to near misses.
+        found: What matches each left text; at least one does.
+        many_to_one: As for `leads`.
+    """
+    numbers, angles = near.nearest(0, 2)
+    back, back_angles = own.nearest(1, 2)
+    first = back[:, 0]
+    is_taken = found.is_match[first] & (found.nearest[first, 0] == np.arange(len(back)))
+    rival = np.where(is_taken, back_angles[:, 1], back_angles[:, 0])[numbers[:, 0]]
+    next_angles = angles[:, 1] if many_to_one else np.minimum(angles[:, 1], rival)
+    ahead = (next_angles - angles[:, 0]) / np.maximum(angles[:, 0], _NEAREST)
+    passed = np.flatnonzero(ahead >= found.leads[found.is_match].min())
+    return passed, numbers[passed, 0]
+
+
 def grouped(
     compared: Compared, copies: Ints, precision: float | None, rate: float | None, own: bool = True
 ) -> Found:
