@@ -119,6 +119,7 @@ def test_the_core_needs_no_heavy_library(tmp_path: Path) -> None:
         "model.search('ship'), model.explain('a ship', 'the boat').summary(), model.duplicates()\n"
         "model.calibration.threshold(0.05), model.report(sys.argv[1] + '.html')\n"
         "model.add(['A zeppelin crossed the field.'])\n"
+        "assert not firth.text.words._recognizer.cache_info().currsize\n"
     )
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], check=True, cwd=root)

@@ -29,7 +29,9 @@ from firth.run.settings import derive_seed
 from firth.text.sentences import split_paragraphs
 from firth.text.words import (
     AUTO,
+    SEVERAL,
     UNKNOWN,
+    forget_languages,
     language_among,
     languages_of_texts,
     normal_form,
@@ -320,6 +322,8 @@ class _Call:
             first = list(islice(items, _SAMPLE))
             sample = iter(first)
         self._language = languages_of_texts(x.text for x in sample if isinstance(x, Document))
+        if SEVERAL not in self._language:  # No text is asked for its language then.
+            forget_languages()
         return chain(first, items)
 
     def _prepared(self, item: Item) -> Unsplit | Problem:

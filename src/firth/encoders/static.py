@@ -103,7 +103,8 @@ class StaticEncoder(PretrainedEncoder):
             shape = len(tokens), len(self._table)
             table = sparse.csr_matrix((np.ones(len(flat), np.float32), flat, bounds), shape)
             sums = table @ self._table
-            vectors[start : start + len(tokens)] = sums / np.maximum(counts, 1)[:, None]
+            sums /= np.maximum(counts, 1).astype(np.float32)[:, None]
+            vectors[start : start + len(tokens)] = sums
         return vectors
 
 

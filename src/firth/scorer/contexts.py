@@ -274,8 +274,9 @@ def _names(texts: Sequence[str], labels: Ints, idf: Idf) -> list[tuple[str, ...]
 # --- What contexts say about a pair ------------------------------------------------------------
 
 MAX_TOPICS, MAX_CONTEXTS = 10, 5
-_AT_ONCE = 64
-"""Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB."""
+_AT_ONCE, _BLOCK = 64, 1 << 10
+"""Pairs whose fits are in memory together: 20,000 contexts of 128 texts are 20 MB. And contexts
+whose vectors are."""
 _RESEMBLES = 0.25
 """Least cosine of a context with each of both texts."""
 _REPEATS = 0.8
@@ -293,9 +294,8 @@ class TopicFits:
 
     def __init__(self, contexts: Contexts) -> None:
         self.contexts, self._order = contexts, np.argsort(contexts.labels, kind="stable")
-        self._vectors: Floats = contexts.vectors[self._order].astype(np.float64)
         sizes = np.bincount(contexts.labels)
-        self._expected: Floats = sizes / len(self._vectors)
+        self._expected: Floats = sizes / len(self._order)
         self._starts = np.concatenate(([0], np.cumsum(sizes)))[:-1]
 
     def explain(
@@ -305,10 +305,13 @@ class TopicFits:
         turn = self.contexts.turn
         for start in range(0, len(ones), _AT_ONCE):
             sides = ones[start : start + _AT_ONCE], twos[start : start + _AT_ONCE]
-            fits1, fits2 = ((side @ turn) @ self._vectors.T for side in sides)
-            near1, near2 = (unit(side) @ self._vectors.T for side in sides)
+            directions = np.concatenate([*(side @ turn for side in sides), *map(unit, sides)])
+            # Vectors of contexts stay mapped: a block of them is in memory.
+            blocks = np.array_split(self.contexts.vectors, -(-len(self._order) // _BLOCK))
+            products = np.concatenate([directions @ b.astype(np.float64).T for b in blocks], axis=1)
+            fits1, fits2, near1, near2 = np.split(products[:, self._order], 4)
             for i, product in enumerate(np.vecdot(*sides).tolist()):
-                added = fits1[i] * fits2[i] / len(self._vectors)
+                added = fits1[i] * fits2[i] / len(self._order)
                 contexts = self._contexts(pairs[start + i], near1[i], near2[i], added)
                 yield product, self._topics(added), contexts
 
@@ -337,11 +340,12 @@ class TopicFits:
                 break
             number = int(self._order[c])
             document = self.contexts.documents[number]
-            likeness = self._vectors[chosen] @ self._vectors[c]
+            *shown, vector = self.contexts.vectors[[*chosen, number]].astype(np.float64)
+            likeness = np.array([other @ vector for other in shown])
             repeats = document in shares or likeness.max(initial=0) >= _REPEATS
             if repeats or normal_form(self.contexts.texts[number]) in forms:
                 continue
-            chosen.append(c)
+            chosen.append(number)
             shares[document] = ContextShare(
                 text=self.contexts.texts[number],
                 document=document,

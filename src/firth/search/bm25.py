@@ -9,9 +9,10 @@ can therefore be added in a second part, or removed, and scores stay those of a 
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from firth.text.words import (
     characters,
     is_letter,
     joined,
+    numbers_of,
     spans,
     stemmer_for,
     stemmer_of,
@@ -49,8 +51,8 @@ _FREQUENT = 0.3
 """A stem in a larger share of the sentences is a stop word of a query, in any language."""
 _FEW = 200
 """In fewer sentences, shares of sentences say nothing of how frequent a stem is."""
-_BLOCK = 1 << 20
-"""Stems that are sorted at once."""
+_BLOCK = 1 << 15
+"""Texts whose stems are sorted at once."""
 _WORDS = 1 << 18
 """Distinct words that are kept with the numbers of their stems."""
 _MOST = 255
@@ -103,15 +105,31 @@ def write_postings(folder: Path, scratch: Path, texts: Iterable[str], stemmer: s
     Memory holds the distinct stems and one block; the blocks pass through files in `scratch`.
     """
     numbers: dict[str, int] = {}
-    lengths = array("I")
-    blocks: list[Path] = []
-    for lengths_of, stems_of in _blocks(texts, stemmer, numbers):
-        rows = np.repeat(np.arange(len(lengths), len(lengths) + len(lengths_of)), lengths_of)
+
+    @cache
+    def read_by(name: str) -> Callable[[str], Sequence[int]]:
+        @cache
+        def read(written: str) -> Sequence[int]:
+            if read.cache_info().currsize >= _WORDS:
+                read.cache_clear()
+            # The garbage collector passes tuples of numbers by.
+            return (*(numbers.setdefault(x, len(numbers)) for x in _stems(written, name)),)
+
+        return read
+
+    lengths, blocks, texts = array("I"), list[Path](), iter(texts)
+    while batch := [*islice(texts, _BLOCK)]:
+        first, numbered = len(lengths), array("q")
+        for text in batch:
+            of_text = numbers_of(text, read_by(stemmer_for(text, stemmer, BEGINNINGS)))
+            numbered.extend(of_text)
+            lengths.append(len(of_text))
+        rows = np.repeat(np.arange(first, len(lengths)), lengths[first:])
+        stems_of = np.array(numbered)
         keys, counts = np.unique((stems_of << np.int64(32)) | rows, return_counts=True)
         block = scratch / f"postings-{len(blocks)}.npy"
         np.save(block, np.stack([keys >> 32, keys & 0xFFFFFFFF, np.minimum(counts, _MOST)]))
         blocks.append(block)
-        lengths.extend(lengths_of)
     hashes = np.fromiter(map(hash_of, numbers), np.uint64, len(numbers))
     numbers.clear()
     order = np.argsort(hashes)
@@ -141,40 +159,6 @@ def write_postings(folder: Path, scratch: Path, texts: Iterable[str], stemmer: s
     for mapped in written[2:4]:
         if isinstance(mapped, np.memmap):
             mapped.flush()
-
-
-def _blocks(
-    texts: Iterable[str], stemmer: str, numbers: dict[str, int]
-) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the words of each text of a block, and the numbers of all their stems in order."""
-    numbers_of: dict[str, _NumberOfWord] = {}
-    lengths, stems_of = array("q"), array("q")
-    for text in texts:
-        words_of_text, name = words(text), stemmer_for(text, stemmer, BEGINNINGS)
-        number_of = numbers_of.setdefault(name, _NumberOfWord(name, numbers))
-        lengths.append(len(words_of_text))
-        stems_of.extend(map(number_of.__getitem__, words_of_text))
-        if len(stems_of) >= _BLOCK:
-            yield np.frombuffer(lengths, np.int64), np.frombuffer(stems_of, np.int64)
-            lengths, stems_of = array("q"), array("q")
-            if sum(map(len, numbers_of.values())) > _WORDS:
-                numbers_of.clear()
-    if lengths:
-        last = np.frombuffer(stems_of, np.int64) if stems_of else np.empty(0, np.int64)
-        yield np.frombuffer(lengths, np.int64), last
-
-
-class _NumberOfWord(dict[str, int]):
-    """The number of the stem of each word that was looked up; `numbers` has those of stems."""
-
-    def __init__(self, stemmer: str, numbers: dict[str, int]) -> None:
-        super().__init__()
-        self._stemmer, self._numbers = stemmer, numbers
-
-    def __missing__(self, word: str) -> int:
-        stem = with_anusvara(stems([word], self._stemmer)[0])
-        self[word] = number = self._numbers.setdefault(stem, len(self._numbers))
-        return number
 
 
 def _stems(text: str, stemmer: str) -> list[str]:

@@ -116,6 +116,17 @@ def words(text: str) -> list[str]:
     return [word.replace("\u0130", "i").lower().translate(_FOLDED) for word in written]
 
 
+def numbers_of(text: str, read: Callable[[str], Sequence[int]]) -> list[int]:
+    """Return the numbers that `read` gives for the words of a text, in order.
+
+    It gets what stands between blanks where the text is not ASCII. Let it remember what it reads.
+    """
+    for mark in _MARKS if not text.isascii() else "":
+        text = text.replace(mark, " ")
+    written = words(text) if text.isascii() else text.split()
+    return [*chain.from_iterable(map(read, written))]
+
+
 def as_written(text: str) -> list[str]:
     """Return the words of a text with their capitals, one for each of `words`.
 
@@ -381,6 +392,11 @@ def _recognizer(languages: str | None = None) -> Any:
         )
     recognizer.set_languages(codes)
     return recognizer
+
+
+def forget_languages() -> None:
+    """Free what recognizes languages, 75 MiB; it is read again when it is asked."""
+    _recognizer.cache_clear()
 
 
 def is_letter(stem: str) -> bool:
