@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import firth.encoders.packaged as packaged_module
 from firth.encoders.folder import PretrainedFiles
 from firth.encoders.kinds import find_encoder
-from firth.encoders.packaged import packaged
+from firth.encoders.packaged import ImportedEncoder, packaged
 from firth.run.errors import InputError
 
 INT8 = "all-MiniLM-L6-v2-int8"
@@ -69,6 +70,25 @@ def test_a_package_that_is_imported(name: str, module: str, dimensions: int) -> 
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.05
     np.testing.assert_allclose(encoder.encode(texts[1:2]), vectors[1:2], atol=1e-5)
     assert abs(vectors[3] @ encoder.encode(["a"])[0]) < 0.999
+
+
+def test_long_texts_are_encoded_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So memory is bounded: parts end between words, and no character but a blank is left out."""
+    read: list[str] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        read.extend(texts)
+        return np.array([[len(text), text.count("é")] for text in texts], np.float32)
+
+    monkeypatch.setitem(packaged_module._IMPORTED, "mine", ("math", lambda _: encode))
+    texts = ["", " é ", "harbor é " * 900, "é" * 4_500]
+    rows = ImportedEncoder("mine").encode(texts)
+    assert max(map(len, read)) <= 2_001
+    assert read[:2] == texts[:2]
+    assert "".join(read) == "".join(texts)
+    assert all(part.strip().split()[0] in ("harbor", "é") for part in read[2:-3])
+    counts = [1, 1, len(read) - 5, 3]
+    np.testing.assert_allclose(rows[:, 1] * counts, [text.count("é") for text in texts])
 
 
 def test_a_missing_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -308,10 +308,6 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"byte {error.object[error.start]:#04x} at position {error.start}: {error.reason}"
 
 
-def _fields(text: str) -> list[str]:
-    return text[:-1].split("\t")
-
-
 def _cells(source: Source, lines: Iterator[Line], limit: int, select: Select) -> Iterator[Row]:
     """Yield the rows of a table; a quote that is not closed costs the rows up to the next one."""
     numbers, header = list[int](), list[str]()
@@ -328,7 +324,7 @@ def _cells(source: Source, lines: Iterator[Line], limit: int, select: Select) ->
         csv.field_size_limit(max(csv.field_size_limit(), limit))
         rows: Iterator[list[str]] = csv.reader(texts, strict=True)
     else:
-        rows = map(_fields, texts)
+        rows = (text[:-1].split("\t") for text in texts)
     while True:
         numbers.clear()
         try:

@@ -6,6 +6,7 @@ looked at like those of any other model. Two packages have weights in forms of t
 """
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,8 @@ BROUGHT_ALONE = "use-multilingual"
 """The one of the extra `encoder`, whose package needs NumPy alone."""
 _SHARE = 256
 """Texts that one thread encodes with an imported package at once."""
+_PARTED = re.compile(r".{1,2000}(?!\S)\s*|.{1,2000}", re.DOTALL)
+"""Characters that an imported package reads at once, which bounds its memory: about 20 MB."""
 MINUTES = 5
 """What encoding all sentences of a run may take with one of them, about."""
 
@@ -108,12 +112,19 @@ class ImportedEncoder:
         self.name, self._encode = name, function(import_module(module))
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """Return the vectors of n texts, (n, d); the character NUL would end a text in C."""
-        clean = [text.replace("\0", " ") for text in texts]
-        if len(clean) <= _SHARE or os.environ.get(WORKER):
-            return self._encode(clean)
+        """Return the vectors of n texts, (n, d): of a long one the mean of those of its parts."""
+        # The character NUL would end a text in C.
+        parts = [_PARTED.findall(text.replace("\0", " ")) or [text] for text in texts]
+        counts = np.array([*map(len, parts)], np.int64)
+        rows = self._rows([*chain.from_iterable(parts)])
+        sums = np.add.reduceat(rows, np.cumsum(counts) - counts, axis=0)
+        return sums / counts[:, None].astype(np.float32)
+
+    def _rows(self, texts: list[str]) -> Any:
+        if len(texts) <= _SHARE or os.environ.get(WORKER):
+            return self._encode(texts)
         # Shares do not depend on the number of cores, and BLAS has one thread: nor do vectors.
-        shares = [clean[start : start + _SHARE] for start in range(0, len(clean), _SHARE)]
+        shares = [texts[start : start + _SHARE] for start in range(0, len(texts), _SHARE)]
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
             return np.concatenate([*pool.map(self._encode, shares)])
 

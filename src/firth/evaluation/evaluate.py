@@ -178,7 +178,8 @@ class Evaluation(Result):
                 row.append(differences[model].signed if model in differences else "")
             more = [self.find(model, data.id, usual, MEAN)] if data.subsets else []
             more += [self.find(model, data.id, metric) for metric in further]
-            rows.append([*row, *map(_plain, more)])
+            shown = ("-" if figure.value is None else f"{figure.value:.1f}" for figure in more)
+            rows.append([*row, *shown])
         return table(rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -193,10 +194,6 @@ class Evaluation(Result):
             "notes": list(self.notes),
             "sets": [scored.as_dict() for scored in self.sets],
         }
-
-
-def _plain(figure: Estimate) -> str:
-    return "-" if figure.value is None else f"{figure.value:.1f}"
 
 
 def evaluate(

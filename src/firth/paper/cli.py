@@ -1,7 +1,7 @@
 """The commands `firth paper ...`: the method of Sun et al. (2022) as printed."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,9 +22,7 @@ from firth.cli.options import (
 )
 from firth.run.console import table, wrapped
 from firth.run.errors import require
-
-if TYPE_CHECKING:
-    from firth.run.stage import Outcome
+from firth.run.stage import Outcome
 
 app = typer.Typer(
     help="The method of Sun et al. (2022) as printed (needs the extra torch).", no_args_is_help=True
@@ -79,7 +77,7 @@ def build(
     show(values, as_json, "\n".join([table(rows), *map(wrapped, warnings_of(outcomes))]))
 
 
-def warnings_of(outcomes: "Mapping[str, Outcome]") -> list[str]:
+def warnings_of(outcomes: Mapping[str, Outcome]) -> list[str]:
     """Return what models that did not learn lack, as their manifests say."""
     lacks = [outcome.manifest.summary.get("lacks", []) for outcome in outcomes.values()]
     return [

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ class WordReader:
 
     def __init__(self, space: WordSpace) -> None:
         self._space, self._stop_words = space, stop_words(space.idf)
-        self._words_of = lru_cache(1 << 12)(self._read_text)
 
     def align(
         self,
@@ -46,12 +45,11 @@ class WordReader:
             by_words: Amounts that they add in all, (n, m) each; None where some of the score cannot
                 be split by words.
         """
-        words1, words2 = self._words_of(text1), self._words_of(text2)
+        words1, words2 = self._read_text(text1), self._read_text(text2)
         shape = len(words1), len(words2)
-        alone = sum(added, start=np.zeros(shape))
+        alone = reduce(np.add, added or [np.zeros(shape)])  # no copy: long texts have large ones
         meaning = np.outer([not w.stop_word for w in words1], [not w.stop_word for w in words2])
-        degrees = np.max([np.zeros(shape), *matches], axis=0)
-        degrees = np.where(meaning, degrees, 0.0)
+        degrees = reduce(np.maximum, matches, np.zeros(shape)) * meaning
         matched: Any = degrees >= LEAST_MATCH
         best = matched & (
             (degrees == degrees.max(axis=1, initial=0, keepdims=True))
@@ -69,7 +67,11 @@ class WordReader:
             knowledge = Knowledge.BOTH
         elif matched.any():
             knowledge = Knowledge.SPELLING
-        amounts = None if by_words is None else sum(by_words, start=np.zeros(shape)) / 2
+        halves: Any = (None, None)
+        if by_words is not None:
+            amounts = reduce(np.add, by_words or [np.zeros(shape)])
+            halves = (amounts.sum(axis=1) / 2).tolist(), (amounts.sum(axis=0) / 2).tolist()
+        both = (words1, matched, halves[0]), (words2, matched.T, halves[1])
         sides = [
             tuple(
                 replace(
@@ -77,10 +79,7 @@ class WordReader:
                 )
                 for n, (word, met) in enumerate(zip(words, rows, strict=True))
             )
-            for words, rows, half in (
-                (words1, matched, None if amounts is None else amounts.sum(axis=1).tolist()),
-                (words2, matched.T, None if amounts is None else amounts.sum(axis=0).tolist()),
-            )
+            for words, rows, half in both
         ]
         return word_matches, sides[0], sides[1], knowledge
 

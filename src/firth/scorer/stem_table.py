@@ -22,7 +22,7 @@ from firth.text.types import Floats, Ints, ranges, split_runs, starts
 if TYPE_CHECKING:
     from scipy import sparse
 
-_PAIRS, _CELLS = 1 << 10, 1 << 14
+_PAIRS, _CELLS = 1 << 10, 1 << 13
 """Pairs of texts, and pairs of stems, that are computed together. With more of them, most products
 of two stems belong to no pair of texts."""
 

@@ -49,7 +49,7 @@ _COMPARED, _IN_ONE_LIST = 10, 30
 """Texts of the other side with which a text is compared, and of one list, which may be copies."""
 _WORK = 2e9
 """Products of weights by which all texts of one side meet those of the other."""
-_ROWS, _PAIRS = 1_000, 100_000
+_ROWS, _PAIRS = 1_000, 2_000
 Rows = Any
 """Unit rows of texts: sparse, or vectors of an encoder."""
 _MOST_OPPOSED = 100

@@ -131,7 +131,7 @@ PROBES = 8
 """Lists that each vector is compared with."""
 LIMIT = 10_000_000
 """Pairs that are kept; of more, the most similar."""
-_TILE = 4_096
+_TILE = 1_024
 
 
 def similar_pairs(

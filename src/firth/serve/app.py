@@ -28,7 +28,7 @@ from firth.serve.workers import Limits, Workers, written
 _STATIC = Path(__file__).parent / "static"
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _SCHEMA = "#/components/schemas/{model}"
-_QUICK_BODY = 1 << 10
+_QUICK_BODY = 512
 """Bytes of a body, beyond which an answer is not quick."""
 _SEND_SECONDS = 30.0
 """Time in which a client takes a part of its answer."""

@@ -4,7 +4,6 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import Enum, auto
-from functools import partial
 from inspect import signature
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -26,6 +25,7 @@ Answer = TypeVar("Answer", bound=Callable[..., Plain])
 MAX_PAIRS, PAGE = 1_000, 50
 
 Text = Annotated[str, StringConstraints(max_length=20_000, pattern=r"\S")]
+Aligned = Annotated[str, StringConstraints(max_length=8_000, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 Filter = Annotated[
     str,
@@ -33,7 +33,6 @@ Filter = Annotated[
     Field(description="Filter: date >= 2020 and author = 'Ann'"),
 ]
 Top = Annotated[int, Field(ge=1, le=100)]
-Unit = Literal["sentence", "document"]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=2_048, fail_fast=True)]
 Lists = Annotated[list[Text], Field(min_length=1, max_length=10_000, fail_fast=True)]
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2, fail_fast=True)]
@@ -105,9 +104,7 @@ def similarity(served: Model, /, pairs: Pairs) -> Plain:
 
 
 @_endpoint("/api/explain")
-def explain(
-    served: Model, /, text1: Text, text2: Text, top: Annotated[int, Field(ge=1, le=100)] = 5
-) -> Plain:
+def explain(served: Model, /, text1: Aligned, text2: Aligned, top: Top = 5) -> Plain:
     """Explain a score, as values and as HTML for the style sheet of the web app."""
     explanation = served.explain(text1, text2).top(top)
     return {**explanation.as_dict(), "html": article(explanation)}
@@ -129,7 +126,7 @@ def search(
     query: Text,
     top: Top = 10,
     mode: Literal["hybrid", "dense", "lexical"] = "hybrid",
-    unit: Unit = "sentence",
+    unit: Literal["sentence", "document"] = "sentence",
     where: Filter | None = None,
 ) -> Plain:
     """Search sentences or documents."""
@@ -192,8 +189,7 @@ def _comparison(opened: Opened) -> Plain:
 @_endpoint("/api/documents/compare", Work.SLOW)
 def compare(served: Model, /, first: Name, second: Name) -> Plain:
     """Align the sentences of two documents."""
-    for id in (first, second):
-        served.ask(partial(_document, id=id))  # It is never taken for a file.
+    served.ask(lambda opened: [_document(opened, id) for id in (first, second)])  # No files.
     return served.compare_documents(first, second).as_dict()
 
 

@@ -21,7 +21,6 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from firth.encoders.kinds import find_encoder
-from firth.encoders.pretrained import open_run_encoder
 from firth.model import Model, load
 from firth.run.console import complain, listening
 from firth.run.errors import (
@@ -32,7 +31,6 @@ from firth.run.errors import (
     MissingStageError,
 )
 from firth.run.limits import limit
-from firth.run.run import Run
 from firth.serve.endpoints import ENDPOINTS, Endpoint
 from firth.serve.guard import Problem
 
@@ -43,7 +41,9 @@ _PIECE = 1 << 14
 _START_SECONDS = 60.0
 """Time for a worker to open the model, before the deadline of its first request."""
 _RUN = "FIRTH_SERVED_RUN"
-"""Variable with the run whose encoder is opened before workers are forked."""
+"""Variable with the run whose scorer is opened before workers are forked."""
+_RETURNED = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), f"{4 << 20}")
+"""Variables of glibc: memory of 4 MiB or more goes back to the system when it is not in use."""
 _FORKED = frozenset({"package", "static"})
 """Kinds of encoders of NumPy alone. Others have threads, which a fork does not copy."""
 Reply = bytes | Problem
@@ -71,7 +71,7 @@ class Limits:
     body: int = 1 << 16
     seconds: float = 5.0
     memory: int = 2 << 30
-    grows: int = 64 << 20
+    grows: int = 16 << 20
     niceness: int = 0
     is_kept: bool = True
 
@@ -91,7 +91,7 @@ class Workers:
         is_posix = "forkserver" in get_all_start_methods()
         self._context: Any = get_context("forkserver" if is_posix else "spawn")
         if is_posix:
-            os.environ[_RUN] = str(run)
+            os.environ |= {_RUN: str(run), **_RETURNED}
             self._context.set_forkserver_preload([__name__])
         self._progress: Any = self._context.Array("c", 400)
         self._pool: Any = self._opened()
@@ -222,7 +222,7 @@ def _begin(run: Path, limits: Limits, progress: Any) -> None:
     _state.run, _state.limits, _state.progress = run, limits, progress
     if limits.is_kept:
         with suppress(Exception):  # A request tells what is wrong.
-            _state.model = load(run, quiet=True)
+            _state.model = _state.model or load(run, quiet=True)
             _state.model.search("a", top=1)
             _state.model.explain("a", "b")
     limit(limits.memory)
@@ -300,13 +300,17 @@ def _busy() -> Problem:
     return Problem(503, "busy", "Too many requests are in progress.", "Ask again in a moment.")
 
 
-def _share_encoder(run: Run) -> None:
-    """Open the encoder of a run in the process from which workers are forked: they share it."""
-    found = find_encoder(str(run.settings.encoder.model))
-    if found.kind.name in _FORKED:
-        open_run_encoder(run)
+def _share(run: str) -> None:
+    """Open the scorer of a run in the process from which workers are forked: they share it.
+
+    The database is opened in each worker: a fork must not take a connection along.
+    """
+    model = load(run, quiet=True)
+    if find_encoder(str(model.run.settings.encoder.model)).kind.name in _FORKED:
+        model.explain("a", "b")
+        _state.model = model
 
 
 if _RUN in os.environ:
     with suppress(Exception):  # Each worker opens it, then.
-        _share_encoder(Run.open(os.environ[_RUN]))
+        _share(os.environ[_RUN])
