@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from firth.run.console import progress
 from firth.run.settings import derive_seed
@@ -42,7 +43,8 @@ class Rotation:
     def fit(cls, sample: Singles, seed: int) -> "Rotation":
         """Centre on the mean of a sample (n, d), and draw a rotation."""
         d = sample.shape[1]
-        matrix, upper = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
+        with threadpool_limits(1, "blas"):  # Threads that wait for one another cost more.
+            matrix, upper = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))
         matrix *= np.sign(np.diag(upper))  # Without it the signs depend on the linear algebra used.
         mean = sample.mean(axis=0) if len(sample) else np.zeros(d)
         return cls(mean.astype(np.float32), matrix.astype(np.float32))
