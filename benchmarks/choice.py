@@ -6,8 +6,6 @@ The language of a file is recognized. An encoder is asked whether or not it is s
 """
 
 import argparse
-import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from firth.evaluation.questions import build_questions
 from firth.pipeline.choice import compared
 from firth.run.run import Run
 from firth.run.settings import Settings
+from search import rows_of
 
 WORDS = 300_000
 """White space separates them."""
@@ -26,13 +25,11 @@ WORDS = 300_000
 def documents(file: Path) -> list[dict[str, Any]]:
     """Return the first documents of a file, of about `WORDS` words."""
     rows, count = list[dict[str, Any]](), 0
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            rows.append({name: row[name] for name in ("id", "title", "text") if row.get(name)})
-            count += len(row["text"].split())
-            if count > WORDS:
-                break
+    for row in rows_of(file, WORDS):
+        rows.append({name: row[name] for name in ("id", "title", "text") if row.get(name)})
+        count += len(row["text"].split())
+        if count > WORDS:
+            break
     return rows
 
 

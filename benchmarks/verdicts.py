@@ -9,7 +9,6 @@ were chosen on other corpora; MRPC took no part in the choice.
 """
 
 import argparse
-import gzip
 import json
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from firth.scorer.components import AlignedWords, Component, EncodedSentences
 from firth.scorer.scorer import Blend, Scorer
 from firth.text.types import CosineScorer, Floats, PairScorer, TextPair
 from firth.train.tokenizer import build_tokenizer
-from search import SETS, Task, bm25_of, ndcg, read
+from search import SETS, Task, bm25_of, ndcg, read, rows_of
 
 DOCUMENTS, QUERIES, CANDIDATES, CHARACTERS, SEED = 1_000, 50, 30, 500, 13
 TYPES = ("mean", "next-sentence", "same-document", "title")
@@ -93,8 +92,7 @@ def measured(file: Path, work: Path, data: Path) -> dict[str, dict[str, float]]:
     if stored.is_file():
         known: dict[str, dict[str, float]] = json.loads(stored.read_text())
         return known
-    with gzip.open(file, "rt") as lines:
-        records = [json.loads(line) for line, _ in zip(lines, range(DOCUMENTS), strict=False)]
+    records = rows_of(file, DOCUMENTS)
     settings = {"corpus": {"held_out_fraction": 0.2}, "questions": {"questions": 400}}
     run = Run(work / stored.stem, parse_settings({**settings, "seed": SEED}, "verdicts"))
     build_corpus(run, records)

@@ -216,9 +216,8 @@ def match(
         )
         for (_, _, ids), texts in zip(lists, read, strict=True)
     ]
-    near = list[str]()
-    if right is not None and len(read[1]) <= _MOST_NEAR:
-        near = draw_decoys(read[1], language, seed=13)[1]
+    is_short = right is not None and len(read[1]) <= _MOST_NEAR
+    near = draw_decoys(read[1], language, seed=13)[1] if is_short else []
     return match_texts(
         sides[0],
         None if right is None else sides[1],

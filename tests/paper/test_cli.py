@@ -7,9 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from firth.paper.cli import app
-from firth.paper.settings import PaperSettings
 from firth.run.files import write_json
-from firth.run.run import Run
 
 from .conftest import tiny_documents
 
@@ -38,13 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert result.exit_code == 0, result.output
     assert "paper/surrogate" in result.stdout
     return path / "run"
-
-
-def test_a_preset_gives_way_to_what_is_set(folder: Path) -> None:
-    settings = Run.open(folder).wing("paper", PaperSettings)
-    assert settings.fits.measure == "centered"
-    assert settings.contexts.size == 3
-    assert settings.generator.width == 16
 
 
 def test_a_second_build_changes_nothing(folder: Path) -> None:

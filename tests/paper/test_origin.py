@@ -173,17 +173,6 @@ def test_each_fit_is_asked_once_and_only_where_it_weighs(corpus: Corpus) -> None
     assert not generator_of(origin).asked
 
 
-def test_the_vectors_are_those_of_eq_4(corpus: Corpus) -> None:
-    """v_{s1} and v_{s2} computed by hand over C_{s1} + C_{s2} give the same similarity."""
-    origin = origin_over(corpus)
-    (profile,) = origin.profiles([(A, B)])
-    v1, v2 = (
-        fit(one, origin.weights) for one in origin.terms([(s, profile.positions) for s in (A, B)])
-    )
-    assert v1 == pytest.approx(profile.vectors(origin.weights)[0])
-    assert np.corrcoef(v1, v2)[0, 1] == pytest.approx(origin.similarities([(A, B)])[0])
-
-
 def test_pmi_terms_are_differences(corpus: Corpus) -> None:
     """Every likelihood loses its baseline; the coherence term stays."""
     fits = [(A, positions_of(corpus)[:2])]

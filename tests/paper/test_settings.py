@@ -17,17 +17,6 @@ def test_presets_are_settings(name: str, empty_run: Run) -> None:
     assert settings.contexts.diverse
 
 
-def test_the_preset_of_the_paper_has_its_sizes(empty_run: Run) -> None:
-    """Transformer-large, three of them; 100 million pairs; RoBERTa."""
-    settings = empty_run.changed(preset("paper")).wing("paper", PaperSettings)
-    generator = settings.generator
-    assert (generator.width, generator.layers, generator.learning_rate) == (1024, 6, 1e-4)
-    assert not generator.shared
-    assert settings.coherence.interaction == "bilinear"
-    assert settings.coherence.hidden == 300
-    assert settings.harvest.pairs == 10**8
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [

@@ -3,16 +3,17 @@
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
-from firth.paper.harvest import HARVEST, SPLITS, build_harvest, read_pairs
+from firth.paper.harvest import HARVEST, SPLITS, ScoredPairs, build_harvest, read_pairs
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import PaperSettings, SurrogateSettings, preset
-from firth.paper.surrogate import SURROGATE, open_pairs, train_surrogate
+from firth.paper.surrogate import SURROGATE, PairLabels, open_pairs, train_surrogate
 from firth.run.errors import MissingStageError
 from firth.run.files import read_json
 from firth.run.run import Run
@@ -99,6 +100,18 @@ def test_variants_keep_their_own_stages(printed: Run) -> None:
     assert summary["sizes"]["train"] == 30
     scores = CrossEncoder(str(printed.folder(stage)), device="cpu").predict([tuple(TEXTS)])
     assert np.isfinite(scores).all()
+
+
+def test_a_surrogate_learned_where_it_gains_on_held_out_pairs() -> None:
+    """More than luck: the interval of its agreement with the teacher, minus that of its start."""
+    scores = np.linspace(0, 1, 40)
+    splits = {split: ScoredPairs([("a", "b")] * 40, scores) for split in SPLITS}
+    luck, *answers = np.random.default_rng(1).random((2, 40))
+    student: Any = SimpleNamespace(similarities=lambda _: answers[-1])
+    labels = PairLabels(student, splits, SurrogateSettings(), 1)
+    for after, learned in ((scores, True), (luck + scores / 9, False)):
+        answers.append(after)
+        assert ((labels.gain().low or 0) > 0) is learned
 
 
 def test_fewer_pairs_are_a_part_of_more(printed: Run) -> None:

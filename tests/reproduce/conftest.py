@@ -58,6 +58,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         round(5 * rng.random(), 2), "test", ("OnWN", "images")[i % 2]])  # fmt: skip
     write_set(folder / "STSb", 45, sts[:2], lambda i, rng: [
         round(5 * rng.random(), 2), ("train", "dev", "test")[i % 3]])  # fmt: skip
+    write_set(folder / "AFS", 60, ("score", "subtask"), lambda i, rng: [
+        round(1 + 4 * rng.random(), 2), "GDA"[i % 3]])  # fmt: skip
     write_set(folder / "STR-2021", 60, ("score", "subset"), lambda i, rng: [
         round(rng.random(), 3), ("STS", "SNLI", "Wiki_r")[i % 3]])  # fmt: skip
     return folder

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
 
+from firth.evaluation.sets import load_set
 from firth.reproduce import cli
 from firth.reproduce.result import VariedRun, published
 from firth.reproduce.sun import surrogate_row
@@ -53,6 +55,19 @@ def test_encoders_are_fine_tuned_once(run: Run, data_dir: Path, tiny_bert: Path)
     plain = reproduce("sun-table1", varied, data_dir)
     assert find(plain, "Dice", "sts14").measured is not None
     assert find(plain, "Origin", "sts14").published == 75.45
+
+
+def test_a_sample_of_table_3(run: Run, data_dir: Path, tiny_bert: Path) -> None:
+    """Cosines of all rows, each learned from the other folds, are cut to the sample."""
+    varied = with_tables(run, start=[str(tiny_bert)], sample=30)
+    scores = load_set("afs:all", data_dir).scores
+    with patch("firth.reproduce.sun.cross_validated", return_value=scores):
+        result = reproduce("sun-table3", varied, data_dir)
+    row = "/".join(tiny_bert.parts[-2:])
+    for scheme in ("10-fold", "cross-topic"):
+        figure = find(result, f"{row}, {scheme}", "AFS, spearman").measured
+        assert str(figure) == "100.0 [100.0, 100.0]"
+    assert any("30 random rows of 60" in note for note in result.notes)
 
 
 def test_a_surrogate_of_another_base_is_not_compared_with_roberta(run: Run) -> None:

@@ -16,6 +16,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from firth.corpus.corpus import Corpus
 from firth.encoders.folder import ModelKind, PretrainedFiles
 from firth.encoders.transformer import device
+from firth.evaluation.bootstrap import Estimate
+from firth.evaluation.metrics import Metric, measure_difference
 from firth.paper.harvest import HARVEST, ScoredPairs, rank_correlation, read_pairs
 from firth.paper.settings import PaperSettings, SurrogateSettings
 from firth.run.console import quiet_libraries, table
@@ -28,7 +30,7 @@ from firth.train.loop import Batches, Best, Schedule, has_bfloat16, train, verdi
 from firth.train.students import BiEncoder, is_static, on_device, save_trained, shown_name
 from firth.train.tokenizer import TOKENIZER, build_tokenizer, open_tokenizer
 
-SURROGATE = Stage("paper/surrogate", 8, "torch", "firth paper build --to surrogate")
+SURROGATE = Stage("paper/surrogate", 9, "torch", "firth paper build --to surrogate")
 HELD_OUT = ("dev", "test")
 _LOOKS = 10
 _READS_PAIRS = ModelKind.CROSS_ENCODER, ModelKind.MASKED_LM, ModelKind.SENTENCE_ENCODER
@@ -49,9 +51,8 @@ def train_surrogate(
     """Distil the harvest of a run into a Transformer, by the squared difference as printed (§3.4).
 
     The stage is a folder that sentence-transformers opens. Its report has the squared error on dev
-    and test, that of a constant, and the rank correlation with Origin, before and after. The best
-    step agrees best with Origin on dev; a start that is the best step is no Surrogate, and the
-    manifest says so. A variant has another `stage`.
+    and test, that of a constant, and the rank correlation with Origin, before and after. The
+    manifest says whether it learned (`learn`). A variant has another `stage`.
 
     Raises:
         MissingStageError: The run has no harvest.
@@ -67,19 +68,20 @@ def train_surrogate(
         inputs["base"] = PretrainedFiles.find(chosen.base).fingerprint
 
     def fill(seen: Run, workspace: Path) -> Mapping[str, Any]:
-        summary = learn(seen, chosen, workspace)
-        lacks = "more pairs, or a better teacher than its base"
-        return {**summary, **verdict("The Surrogate", summary["step"], lacks)}
+        return learn(seen, chosen, open_pairs(seen, chosen.pairs), workspace)
 
     reads = [HARVEST, *([TOKENIZER] if scratched else [])]
     inputs |= {"corpus": Corpus.open(run).digest}
     return run.build(stage, fill, reads=reads, settings=["seed"], inputs=inputs)
 
 
-def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str, Any]:
+def learn(
+    run: Run, settings: SurrogateSettings, splits: Mapping[str, ScoredPairs], workspace: Path
+) -> Mapping[str, Any]:
     """Train a Surrogate, and write it with report and card; return what a manifest says of it.
 
-    The paper trains to the end; the step that agrees best with Origin on dev is kept.
+    The paper trains to the end; the step that agrees best with Origin on dev is kept. It learned
+    where it agrees better than its start on test, by the interval.
     """
     seed, scratch = derive_seed(run.settings.seed, "surrogate", "distillation"), workspace / SCRATCH
     rate = settings.learning_rate or (5e-4 if settings.base == "transformer" else 2e-5)
@@ -90,7 +92,7 @@ def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str
         static = isinstance(student, BiEncoder) and is_static(student.module)
         where = torch.device("cpu") if static else device()
         student.module.to(where)
-        labels = PairLabels(student, open_pairs(run, settings.pairs), settings, seed)
+        labels = PairLabels(student, splits, settings, seed)
         before = labels.figures()
         best = Best(student.module, labels.agreement, scratch, "spearman")
         steps = settings.epochs * labels.batches.epoch_steps
@@ -106,6 +108,7 @@ def learn(run: Run, settings: SurrogateSettings, workspace: Path) -> Mapping[str
         "sizes": labels.sizes,
         "step": best.step,
         "steps": steps,
+        **verdict("The Surrogate", best.step, "more pairs, or a better teacher", labels.gain()),
     }
     report = {
         **summary,
@@ -134,8 +137,7 @@ def lines_of(report: Mapping[str, Any]) -> list[str]:
         "the teacher.",
         table(rows),
     ]
-    if not report["step"]:
-        lines.append("The start was kept: no later weights agreed better with the teacher.")
+    lines += [f"{report['lacks']}."] if "lacks" in report else []
     return lines + [
         f"On {split} the error is not below that of a constant."
         for split in HELD_OUT
@@ -257,6 +259,7 @@ class PairLabels:
         seed: int,
     ) -> None:
         self._student, self._splits, train = student, splits, splits["train"]
+        self._start, self._seed = student.similarities(splits["test"].pairs), seed
         self.sizes = {split: len(scored.pairs) for split, scored in splits.items()}
         compared = np.linspace(0, len(train.pairs) - 1, min(len(train.pairs), _COMPARED))
         start = student.similarities(train.some(compared.astype(np.int64)).pairs)
@@ -275,6 +278,12 @@ class PairLabels:
         """Return the rank correlation with the teacher on dev."""
         dev = self._splits["dev"]
         return rank_correlation(self._student.similarities(dev.pairs), dev.scores)
+
+    def gain(self) -> Estimate:
+        """Return how much better than at the start the student agrees with the teacher on test."""
+        labels, pairs = self._splits["test"].scores, self._splits["test"].pairs
+        first, second = (labels, self._student.similarities(pairs)), (labels, self._start)
+        return measure_difference(Metric.SPEARMAN, first, second, seed=self._seed)
 
     def figures(self) -> dict[str, dict[str, Any]]:
         """Return split → `n`, `spearman`, `l2` and `constant_l2` of dev and test."""

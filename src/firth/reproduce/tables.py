@@ -11,7 +11,6 @@ from firth.run.run import Run
 
 _SEED = 13
 
-
 TABLES: Mapping[str, tuple[str, Callable[[Request], Findings] | str]] = {
     "cbos-table1": ("CBOS, Table I: five systems on 20 STS sets (Pearson)", cbos.table1),
     "cbos-k": ("CBOS, Figure 3: number of neighbors", cbos.sweep_k),

@@ -190,8 +190,7 @@ class Matches(Results[Match]):
         yield f"The rate is {proved if self.known_strangers else 'modelled'}."
         if self.near_misses is not None:
             match, stay = map(percent, self.near_misses)
-            made = "with the number, name and word of others"
-            yield f"Near misses, {made}: {match} match, {stay} with a veto."
+            yield f"Drawn near misses: {match} match, {stay} with a veto."
         yield from self.notes
         for item in self.found[:top]:
             yield ""
@@ -376,8 +375,7 @@ def _chosen(counts: Mapping[str, int]) -> str:
 def _compared(
     sides: Sequence[Texts], language: str, executor: Executor
 ) -> tuple[dict[str, Compared], list[_Distinct], tuple[Ints, Ints]]:
-    """Return the pairs of distinct texts that could match, by each similarity; these texts; and
-    which of two lists are equal."""
+    """Return the pairs that could match, by similarity; distinct texts; and which are equal."""
     from scipy import sparse
 
     distinct = [_Distinct.among(side.texts) for side in sides]

@@ -38,10 +38,10 @@ def finetune(
     from firth.train.folds import cross_validate
 
     if folds is not None or leave_out is not None:
-        folded = cross_validate(
-            encoder, data, out, folds=folds, leave_out=leave_out, epochs=epochs, seed=seed
-        )
-        show(folded.as_dict(), as_json, folded.text())
-        return
-    result = run_finetuning(encoder, data, out, epochs=epochs, seed=seed, force=force)
+        result = cross_validate(
+            encoder, data, out, folds=folds, leave_out=leave_out, epochs=epochs, seed=seed,
+            force=force,
+        )  # fmt: skip
+    else:
+        result = run_finetuning(encoder, data, out, epochs=epochs, seed=seed, force=force)
     show(result.as_dict(), as_json, result.text())
