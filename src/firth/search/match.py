@@ -190,7 +190,7 @@ class Matches(Results[Match]):
         yield f"The rate is {proved if self.known_strangers else 'modelled'}."
         if self.near_misses is not None:
             match, stay = map(percent, self.near_misses)
-            yield f"Drawn near misses: {match} match, {stay} with a veto."
+            yield f"Texts with another number, name or word: {match} match, {stay} with a veto."
         yield from self.notes
         for item in self.found[:top]:
             yield ""
