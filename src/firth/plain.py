@@ -216,7 +216,7 @@ def match(
         )
         for (_, _, ids), texts in zip(lists, read, strict=True)
     ]
-    is_short = right is not None and len(read[1]) <= _MOST_NEAR
+    is_short = right is not None and _STRANGERS <= len(read[1]) <= _MOST_NEAR
     near = draw_decoys(read[1], language, seed=13)[1] if is_short else []
     return match_texts(
         sides[0],
