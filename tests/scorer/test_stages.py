@@ -29,7 +29,6 @@ from firth.scorer.scorer import Blend, Scorer, spelling_weight_of
 from .conftest import TOPICS, sentences
 
 A, B = "The ship reached the harbour.", "A sailor left the harbour in a storm."
-UNRELATED = "The ship saw the harbour near the tide.", "The judge saw the lawyer near the law."
 
 
 @pytest.fixture(scope="module")
