@@ -32,13 +32,13 @@ from firth.run.settings import derive_seed
 SEED, CONTEXTS, PAIRS, MOST = 13, 16, 400, 1_500
 RATED = "sts-b:dev", "sts13", "sts14", "str-2021"
 """STSb dev chooses, the others confirm; at most 1,500 random pairs of each."""
-SCORER, SHUFFLED = "all pairs, the scorer's scores", "all pairs, scores in random order"
+SCORER, SHUFFLED = "1,000 pairs, firth's scores", "1,000 pairs, scores shuffled"
 VARIANTS: dict[str, dict[str, Any]] = {
     SCORER: {},
     SHUFFLED: {},
-    "all pairs, raw scores": {"calibration": "none"},
-    "all pairs, cross-encoder": {"structure": "cross-encoder"},
-    "MiniLM, 1,000 pairs": {"base": "all-MiniLM-L6-v2", "pairs": 1_000},
+    "1,000 pairs, raw scores": {"calibration": "none"},
+    "1,000 pairs, cross-encoder": {"structure": "cross-encoder"},
+    "MiniLM, 1,000 pairs": {"base": "all-MiniLM-L6-v2"},
 }
 
 
@@ -79,7 +79,7 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
     sets = [Rated(load_set(name, given.data_dir).sampled(MOST, SEED), SEED) for name in RATED]
     sizes = {f"{size:,} pairs": {"pairs": size} for size in given.sizes}
     for row, changes in (sizes | VARIANTS).items():
-        chosen = SurrogateSettings(**usual | changes)
+        chosen = SurrogateSettings(**usual | {"pairs": 1_000} | changes)
         splits = open_pairs(run, chosen.pairs)
         if row == SHUFFLED:  # What any labels teach.
             mixed = np.random.default_rng(SEED).permutation(splits["train"].scores)
@@ -94,7 +94,9 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
         torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
         work = run.path / "surrogates" / "start"
         before, after = (start_of(run, settings, work) for settings in (chosen, trained))
-        start = f"{chosen.structure} of {chosen.base}, start"
+        start = (
+            f"{chosen.structure.capitalize() if chosen.base == usual['base'] else 'MiniLM'}, start"
+        )
         rows[start], rows[row] = [], []
         for rated in sets:
             scores = {start: before.similarities(rated.data.pairs)}
