@@ -94,9 +94,8 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
         torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
         work = run.path / "surrogates" / "start"
         before, after = (start_of(run, settings, work) for settings in (chosen, trained))
-        start = (
-            f"{chosen.structure.capitalize() if chosen.base == usual['base'] else 'MiniLM'}, start"
-        )
+        kind = chosen.structure.capitalize() if chosen.base == usual["base"] else "MiniLM"
+        start = f"{kind}, start"
         rows[start], rows[row] = [], []
         for rated in sets:
             scores = {start: before.similarities(rated.data.pairs)}

@@ -249,8 +249,8 @@ def _matches(
     for cells in blocks:
         sides = zip(directions(cells.left), directions(cells.right), strict=True)
         cosines = np.concatenate([np.zeros(0), *((a @ b.T).ravel() for a, b in sides)])
-        above = np.maximum((cosines - floor) / (1 - floor), 0.0)
-        yield cells, np.maximum(above**power, cells.alike)
+        above = np.maximum((cosines - floor) / (1 - floor), 0.0, out=cosines)
+        yield cells, np.maximum(above**power, cells.alike, out=above)
 
 
 def _means(table: StemTable, cells: Cells, matches: Floats, weights: Floats) -> Floats:

@@ -260,11 +260,11 @@ def embeddings(
     texts = [input] if isinstance(input, str) else input
     vectors = served.encoder.encode(texts)
     # Eight decimals distinguish all float32 below 1.
-    rows: list[Any] = vectors.astype(np.float64).round(8).tolist()
+    rows: Any = (row.astype(np.float64).round(8).tolist() for row in vectors)
     if encoding_format == "base64":
-        rows = [b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+        rows = (b64encode(row.astype("<f4").tobytes()).decode() for row in vectors)
     count = sum(len(words(text)) for text in texts)
-    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
+    data = ({"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows))
     return {
         "object": "list",
         "data": data,
