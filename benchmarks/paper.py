@@ -94,8 +94,7 @@ def surrogates(given: argparse.Namespace) -> dict[str, list[Cell]]:
         torch.manual_seed(derive_seed(run.settings.seed, "surrogate", "weights"))
         work = run.path / "surrogates" / "start"
         before, after = (start_of(run, settings, work) for settings in (chosen, trained))
-        kind = chosen.structure.capitalize() if chosen.base == usual["base"] else "MiniLM"
-        start = f"{kind}, start"
+        start = f"{'MiniLM' if 'base' in changes else chosen.structure.capitalize()}, start"
         rows[start], rows[row] = [], []
         for rated in sets:
             scores = {start: before.similarities(rated.data.pairs)}

@@ -24,8 +24,7 @@ SAME = [
     ("The test did not fail.", "The test passed."),
     ("The government's plan was approved.", "The plan was approved."),
     ("The president's speech was long.", "The speech was long."),
-    ("The student's answer is right.", "The answer is right."),
-    ("The client's data is safe.", "The data is safe."),
+    ("Bosch drill 18V red", "Red 18V drill Bosch"),
     ("It has eight million users.", "It has 8 million users."),
     ("He lived there in 1903-1967.", "He lived there in 1903\u20131967."),
     ("Use v2.10.0 here.", "Use version 2.10.0 here."),
@@ -67,6 +66,7 @@ SAME = [
 ]
 """Texts that say the same: each fails without a rule."""
 DIFFER = [
+    ("Chelsea beat Arsenal 2-0", "Arsenal beat Chelsea 2-0"),
     ("MySQL to Postgres", "Postgres to MySQL"),
     ("landlord to tenant", "tenant to landlord"),
     ("How many \u00b0F in \u00b0C?", "How many \u00b0C in \u00b0F?"),

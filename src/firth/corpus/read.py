@@ -281,13 +281,10 @@ def _what(path: Path) -> str:
     return "a FIFO, socket or device" if os.path.exists(path) else "a link that leads nowhere"
 
 
-def _utf8(name: str) -> str:
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _name(path: str | Path, root: Path) -> str:
     start = Path(os.path.abspath(root)).parent
-    return _utf8(Path(os.path.abspath(path)).relative_to(start).as_posix())
+    name = Path(os.path.abspath(path)).relative_to(start).as_posix()
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def read_texts(file: Path, settings: CorpusSettings) -> Iterator[Document]:

@@ -288,8 +288,9 @@ class Batches:
     """
 
     def __init__(self, deal: Callable[[np.random.Generator], Iterable[Ints]], seed: int) -> None:
-        self._deal, self._seed = deal, seed
-        self._dealt = lru_cache(maxsize=1)(self._drawn)
+        self._dealt: Callable[[int], Sequence[Ints]] = lru_cache(maxsize=1)(
+            lambda epoch: list(deal(np.random.default_rng(derive_seed(seed, epoch))))
+        )
         self.epoch_steps = len(self._dealt(0))
 
     @classmethod
@@ -303,9 +304,6 @@ class Batches:
         """Return the rows of a step, counted from 0."""
         epoch, place = divmod(step, self.epoch_steps)
         return self._dealt(epoch)[place]
-
-    def _drawn(self, epoch: int) -> Sequence[Ints]:
-        return list(self._deal(np.random.default_rng(derive_seed(self._seed, epoch))))
 
 
 # --- Whether it learned -------------------------------------------------------------------------
