@@ -25,7 +25,7 @@ from firth.run.errors import InputError
 from firth.run.run import Run
 
 
-def test_shards_hold_each_sentence_once(base_run: Run) -> None:
+def test_shards_hold_each_sentence_once(base_run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     settings = HarvestSettings(pairs=400, shard_pairs=40)
     shards = plan_shards(Corpus.open(base_run), settings, 1)
     sentences = np.concatenate([shard.sentences for shard in shards])
@@ -34,6 +34,8 @@ def test_shards_hold_each_sentence_once(base_run: Run) -> None:
     assert sum(shard.size for shard in shards) == 400
     with pytest.raises(InputError, match=r"got 20 pairs \(paper.harvest.pairs is 20.*expected 30"):
         plan_shards(Corpus.open(base_run), HarvestSettings(pairs=20), 1)
+    most = sum(s.size for s in plan_shards(Corpus.open(base_run), HarvestSettings(pairs=10**6), 1))
+    assert f"The corpus gives {most:,} of 1,000,000 pairs" in capsys.readouterr().err
 
 
 def test_sentences_are_distinct_and_of_no_evaluation_set(

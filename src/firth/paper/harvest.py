@@ -187,7 +187,7 @@ def rank_correlation(a: Floats, b: Floats) -> float | None:
 def plan_shards(corpus: Corpus, settings: HarvestSettings, seed: int) -> list[Shard]:
     """Return the shards of the work: those of train, then dev, then test.
 
-    A corpus that cannot give so many pairs gives fewer; too few are an `InputError`.
+    A corpus that cannot give so many pairs gives fewer, and says so; too few are an `InputError`.
     """
     usable = usable_sentences(corpus)
     most = len(usable) * _USES // 4  # Half of what is possible, so that draws succeed.
@@ -196,6 +196,8 @@ def plan_shards(corpus: Corpus, settings: HarvestSettings, seed: int) -> list[Sh
             f"got {count} pairs (paper.harvest.pairs is {settings.pairs}, and {len(usable)} "
             f"different sentences of the corpus are enough for {most}); expected {_FEWEST} or more"
         )
+    if count < settings.pairs:
+        note(f"The corpus gives {count:,} of {settings.pairs:,} pairs.")
     order = np.random.default_rng(derive_seed(seed, "pairs")).permutation(usable)
     held_out = max(round(_HELD_OUT * count), min(_ENOUGH, round(_MOST_HELD_OUT * count)))
     # As many sentences for a pair as in train: among fewer, none have near neighbors.

@@ -89,7 +89,8 @@ def convert_downloads(
         raise InputError("\n".join(problems))
     for name, rows_of_set in sets.items():
         columns = _TRIPLETS if name == _SECTIONS else COLUMNS
-        lines = ["\t".join(columns), *("\t".join(map(_plain, fields)) for fields in rows_of_set)]
+        plain = ([" ".join(field.split()) for field in fields] for fields in rows_of_set)
+        lines = map("\t".join, [columns, *plain])
         (out / name).mkdir(parents=True, exist_ok=True)
         write_text(out / name / _file(name), "".join(f"{line}\n" for line in lines))
     return {name: len(fields) for name, fields in sorted(sets.items())}
@@ -97,11 +98,6 @@ def convert_downloads(
 
 def _file(name: str) -> str:
     return "triplets.tsv" if name == _SECTIONS else "pairs.tsv"
-
-
-def _plain(field: str) -> str:
-    """Return a field on one line, without tabs."""
-    return " ".join(field.split())
 
 
 def _lines(path: Path) -> list[str]:
