@@ -130,8 +130,8 @@ class Contexts:
         stored = read_json(folder / _TOPICS)
         try:
             topics = [Topic(tuple(t["words"]), tuple(t["sentences"])) for t in stored]
-            lines = (folder / _SENTENCES).read_text(encoding="utf-8").split("\n")[:-1]
-            texts, documents, titles = zip(*json.loads(f"[{','.join(lines)}]"), strict=True)
+            with (folder / _SENTENCES).open(encoding="utf-8") as lines:
+                texts, documents, titles = zip(*map(json.loads, lines), strict=True)
             return cls(
                 texts=texts,
                 documents=documents,
