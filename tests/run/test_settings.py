@@ -127,8 +127,8 @@ def test_changes_are_laid_over() -> None:
     assert (after.encoder.model, after.scorer) == ("none", before.scorer)
     assert after.model_dump()["paper"]["coherence"] == {"hidden": 8, "batch": 2}
     assert before.model_dump()["paper"]["coherence"] == {"hidden": 8}
-    with pytest.raises(ConfigError, match="here: 1 problem"):
-        change_settings(before, {"seed": -1}, "here")
+    with pytest.raises(ConfigError, match="here: 2 problem"):
+        change_settings(before, {"seed": -1, "corpus": {"language": "german"}}, "here")
 
 
 @pytest.mark.parametrize(

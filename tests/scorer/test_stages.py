@@ -125,6 +125,7 @@ def test_a_pretrained_encoder_gives_the_sentence_vectors(encoded: Run) -> None:
     contribution = explanation.parts[TOPICS_PART].contribution
     assert contribution == pytest.approx(weight * parts["sentences"], abs=1e-6)
     assert all(word.contribution is None for word in explanation.words1)
+    assert scorer.explain("Xqzzy!", "The wuffle").knowledge == "both", "an encoder knows words"
 
 
 def test_a_registered_component_counts(built: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,6 +260,8 @@ def test_a_verdict_is_drawn_from_both_sides() -> None:
         answers = Answers(without, there)
         assert answers.least == pytest.approx(least, abs=1e-3)
         words = [answers.verdict(value) for value in (2.3, 2.1, least + 0.001, least - 0.001)]
+        text = Calibration(matches=None, answers={"sentence": answers}).text()
+        assert ("hardly find" in text) == (there.mean() < 2)
         assert words == ["probably answers", *["may be related"] * 2, "unlikely to answer"]
         said = answers.shares()
         assert said["probably answers"][1] == 0.09

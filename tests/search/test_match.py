@@ -388,11 +388,13 @@ def test_words_that_tell_entries_of_a_list_apart_veto_a_match() -> None:
 def test_what_differs_is_said_and_vetoes_where_it_is_asked_for() -> None:
     """A match that differs in a number is one, and named related."""
     left, right = [*LEFT, "We sold 12 ships in May"], [*PAIRED, "We sold 13 ships in May"]
-    found = match(left, right)[-1]
+    kept, some = match(left, right, veto=True), match(left, right)
+    found = some[-1]
     assert found.right == 300
     assert found.kind is Kind.RELATED
     assert found.differ == ("number: 12 / 13",)
-    assert match(left, right, veto=True)[-1].right is None
+    assert kept[-1].right is None
+    assert kept.false_share == pytest.approx(some.false_share), "as many of the false ones left"
 
 
 def test_the_result_does_not_depend_on_blocks_and_processes(

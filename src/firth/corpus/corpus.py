@@ -176,7 +176,9 @@ class Corpus:
     def texts(self, indices: npt.ArrayLike) -> list[str]:
         """Return sentences in the order of `indices`; raise `IndexError` if one does not exist."""
         positions = np.asarray(indices, np.int64).ravel()
-        self._check(positions)
+        if len(positions) and (positions.min() < 0 or positions.max() >= len(self)):
+            range_asked = f"{positions.min()} to {positions.max()}"
+            raise IndexError(f"got sentences {range_asked}, expected 0 to {len(self) - 1}")
         documents = self.document_of(positions)
         inner = positions - self.document_bounds[documents]
         gathered = [""] * len(positions)
@@ -187,11 +189,6 @@ class Corpus:
             for at in order[borders[place] : borders[place + 1]].tolist():
                 gathered[at] = sentences[inner[at]]
         return gathered
-
-    def _check(self, sentences: Ints) -> None:
-        if len(sentences) and (sentences.min() < 0 or sentences.max() >= len(self)):
-            range_asked = f"{sentences.min()} to {sentences.max()}"
-            raise IndexError(f"got sentences {range_asked}, expected 0 to {len(self) - 1}")
 
     def _sentences(self, documents: Ints) -> Iterator[list[str]]:
         """Yield the sentences of documents, which are ascending; the last one is remembered."""

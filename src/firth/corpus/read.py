@@ -293,7 +293,7 @@ def read_texts(file: Path, settings: CorpusSettings) -> Iterator[Document]:
     `settings` name the fields of both. What cannot be read is skipped, and said.
     """
     skipped, settings = 0, settings.model_copy(update={"lines": True})
-    for item in read_documents([str(file)], settings):
+    for item in read_documents(str(file), settings):
         if isinstance(item, Problem):
             skipped += 1
             if skipped <= _SHOWN:

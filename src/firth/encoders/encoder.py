@@ -203,11 +203,9 @@ def _plain(vectors: Any) -> Any:
     """Return arrays in place of tensors, which may be on a GPU, and lists in place of iterators."""
     if hasattr(vectors, "detach"):
         return vectors.detach().cpu().float().numpy()
-    return vectors if hasattr(vectors, "__array__") else [_plain_row(row) for row in vectors]
-
-
-def _plain_row(row: Any) -> Any:
-    return row.detach().cpu().float().numpy() if hasattr(row, "detach") else row
+    if hasattr(vectors, "__array__"):
+        return vectors
+    return [_plain(row) if hasattr(row, "detach") else row for row in vectors]
 
 
 def unit_singles(rows: Singles) -> Singles:

@@ -37,7 +37,10 @@ def gather(run: Run) -> dict[str, Any]:
     """Return what `page.html` shows, by name; an empty part is left out there."""
     learned, corpus = Corpus.open(run), Corpus.open(run, "all")
     calibration, pairs = Calibration.current(run), examples(run)
-    query, hits = _searched(run, [_query(run), *(text for pair in pairs for text in pair)])
+    contexts = Contexts.load(run.folder(CONTEXTS))
+    largest = contexts.topics[int(np.bincount(contexts.labels).argmax())]
+    queries = " ".join(largest.words[:3]), *(text for pair in pairs for text in pair)
+    query, hits = _searched(run, queries)
     return {
         "title": f"Report of {run.path.name}",
         "verdict": verdict(run, compare_with_baseline(run)),
@@ -58,12 +61,6 @@ def gather(run: Run) -> dict[str, Any]:
         "stages": status(run).stages,
         "settings": settings_text(run.settings).removeprefix(HEADER),
     }
-
-
-def _query(run: Run) -> str:
-    """Return a query as people type them: words of the largest topic."""
-    contexts = Contexts.load(run.folder(CONTEXTS))
-    return " ".join(contexts.topics[int(np.bincount(contexts.labels).argmax())].words[:3])
 
 
 def _searched(run: Run, queries: Sequence[str]) -> tuple[str, list[Hit]]:

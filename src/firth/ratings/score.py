@@ -88,7 +88,10 @@ class Scores:
         """Write `scores.csv`, `annotators.csv` and `left-out.csv`."""
         columns = (
             self.judgements.items,
-            *map(_cells, (self.score, self.low, self.high)),
+            *(
+                ["" if np.isnan(value) else f"{value:.6g}" for value in values.tolist()]
+                for values in (self.score, self.low, self.high)
+            ),
             *(counts.tolist() for counts in (self.shown, self.best, self.worst)),
         )
         write_table(folder / "scores.csv", _COLUMNS, zip(*columns, strict=True))
@@ -165,7 +168,3 @@ def score_intervals(judgements: Judgements) -> tuple[Floats, Floats]:
     half[count < 2] = np.nan
     low, high = ((share + sign * half + 1) / 2 for sign in (-1, 1))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
-
-def _cells(values: Floats) -> list[str]:
-    return ["" if np.isnan(value) else f"{value:.6g}" for value in values.tolist()]

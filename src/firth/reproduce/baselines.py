@@ -76,10 +76,6 @@ def open_baseline(name: str, run: Run | None) -> PairScorer | None:
     return baseline.open(named)
 
 
-def _glove(named: Named) -> PairScorer:
-    return CosineScorer(named.title, averaged(*glove(), named.pool or "mean"))
-
-
 def _vectors(named: Named) -> PairScorer:
     if not named.source:
         raise InputError(f"{named.title}: it reads a file: {PREFIX}vectors=FILE")
@@ -212,7 +208,9 @@ def _bag(summary: str, learn: Learn) -> Baseline:
 
 BASELINES: Mapping[str, Baseline] = {
     "glove": Baseline(
-        summary="averaged GloVe vectors (6B, 50-d)", open=_glove, pools=("mean", "max")
+        summary="averaged GloVe vectors (6B, 50-d)",
+        open=lambda named: CosineScorer(named.title, averaged(*glove(), named.pool or "mean")),
+        pools=("mean", "max"),
     ),
     "vectors": Baseline(
         summary="averaged vectors of =FILE (word2vec, GloVe, fastText as text)",

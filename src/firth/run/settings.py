@@ -61,7 +61,7 @@ class CorpusSettings(Section):
     """Whether each line of a text file is a document."""
     fields: Names = ()
     """Further fields to keep, for filters such as `--where "section = 'news'"`."""
-    language: str = "auto"
+    language: Annotated[str, Field(pattern="^(auto|[a-z]{2,3}([+][a-z]{2,3})*)$")] = "auto"
     """Language of the text (ISO 639-1), which chooses stemmer, sentence splitter and word lists. Of
     several, as `de+fr`, each text has its own. By default they are recognized when the first
     documents are read, and kept."""

@@ -35,7 +35,7 @@ from firth.scorer.components import (
 from firth.scorer.contexts import CONTEXTS, Contexts, TopicFits
 from firth.scorer.explanation import Explanation
 from firth.scorer.matches import WordReader
-from firth.scorer.parts import TOPICS, Part, parts_of
+from firth.scorer.parts import TOPICS, Knowledge, Part, parts_of
 from firth.scorer.parts import WORDS as WORDS_PART
 from firth.text.types import Floats, TextPair
 from firth.text.words import UNKNOWN, checked, language_among
@@ -312,6 +312,7 @@ class Scorer:
         contexts = tuple(context for part in parts for context in part.contexts)
         aligned = self._reader.align(*pair, matches, added, by_words)
         word_matches, words1, words2, knowledge = aligned
+        is_learned = isinstance(self.components[SENTENCES], SummedWords)
         language = language_among("\n".join(pair), self._space.idf.language)
         listed = {}
         for name, same in by_name.items():
@@ -331,7 +332,7 @@ class Scorer:
             words1=words1,
             words2=words2,
             contexts=contexts,
-            knowledge=knowledge,
+            knowledge=knowledge if is_learned else Knowledge.BOTH,  # Encoders know more words.
             language="" if language == UNKNOWN else language,
         )
 

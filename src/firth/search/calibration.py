@@ -34,6 +34,8 @@ ANSWERS_AT = 0.1
 """Highest chance of a hit that probably answers."""
 REFUSED, REFUSED_WRONGLY = 0.3, 0.2
 """Most of the run's questions without an answer, and of those with one, that are refused."""
+_APART = 0.6
+"""Share of questions with an answer that are above the median of the others, if it shows."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
@@ -555,7 +557,7 @@ class Calibration(Result):
     def lines(self, top: int) -> Iterator[str]:
         """Yield tables of thresholds for rates of false matches, and of verdicts on hits."""
         yield self.summary()
-        yield from self.notes
+        yield from self.notes if self.matches else ()
         heads = ["false matches", "cosine", "near misses", "not vetoed"]
         shown, rows = 4 if self.near.cosines else 2, []
         for rate, cut in self.thresholds().items():
@@ -576,6 +578,8 @@ class Calibration(Result):
                 for word, (there, without) in answers.shares().items()
             ]
             yield table([["verdict", "answered", "without"], *shares])
+            if np.sum(answers.there > np.median(answers.without)) < _APART * len(answers.there):
+                yield "Titles and first sentences hardly find their documents: they tell little."
 
 
 def percent(share: float) -> str:

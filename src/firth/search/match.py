@@ -347,18 +347,22 @@ def match_texts(
         stay = sum(not reader.differing(*pair) for pair in pairs)
         shares = len(pairs) / len(keys[0].keys), stay / len(keys[0].keys)
     result.is_match[equal[0]] = True
+    items = _items(sides, distinct, result, reader, veto, several)[: len(left.texts)]
+    expected, before = result.expected_false, [i.is_match for i in items if i.is_match or i.differ]
+    if veto and expected is not None and before:  # It takes as many of the false ones, or more.
+        expected *= sum(before) / len(before)
     if result.chances is None:
         notes.append("Lists are too short for a rate: only equal texts match.")
     elif rate is not None and rate * LEVELS * len(result.leads) < 1:
         notes.append(f"A rate of {rate:g} is a guess: it is that of {len(result.leads):,} texts.")
     return Matches(
-        items=_items(sides, distinct, result, reader, veto, several)[: len(left.texts)],
+        items=items,
         precision=precision if rate is None else None,
         false_match_rate=rate,
         similarity=chosen,
         candidates=counts,
         many_to_one=several,
-        expected_false=result.expected_false,
+        expected_false=expected,
         at_most_false=at_most,
         known_strangers=known.drawn if known else 0,
         near_misses=shares,

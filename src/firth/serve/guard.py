@@ -94,19 +94,16 @@ class Guard:
         if not self._is_ours(match[1].strip("[]").lower()):
             message = f"The host {match[1]} is not this service; see --allowed-host."
             raise Problem(421, "foreign", message)
+        origin = headers.get("origin", f"//{host}").partition("//")[2]
+        is_ours = origin == host and headers.get("sec-fetch-site") in (None, "none", "same-origin")
         is_private = str(scope["path"]).startswith(_PRIVATE)
         # A link to the web app may be followed from anywhere.
-        if (is_private or scope["method"] not in ("GET", "HEAD")) and _is_foreign(headers, host):
+        if (is_private or scope["method"] not in ("GET", "HEAD")) and not is_ours:
             raise Problem(403, "foreign", "Pages of other sites may not use this service.")
         authorization = headers.get("authorization", "").encode()
         if is_private and self._token and not hmac.compare_digest(authorization, self._token):
             message = "The token is missing or wrong."
             raise Problem(401, "no_token", message, "Send Authorization: Bearer TOKEN.")
-
-
-def _is_foreign(headers: Headers, host: str) -> bool:
-    origin = headers.get("origin", f"//{host}").partition("//")[2]
-    return origin != host or headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
 
 
 async def read_body(request: Request, most: int) -> bytes:

@@ -198,6 +198,8 @@ def differences(
     """
     checked_text(a, "a")
     checked_text(b, "b")
+    if isinstance(encoder, str):
+        raise InputError(f"encoder = {encoder!r:.80}: expected an object with encode, no name")
     if not 0 <= least <= 1:
         raise InputError(f"least = {least!r:.80}: expected a number from 0 to 1")
     if language is None:
