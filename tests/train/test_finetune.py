@@ -226,7 +226,7 @@ def test_no_row_of_a_fold_is_learned_from(scored: Path) -> None:
 
 
 def test_cross_validation_of_folds_and_of_groups(scored: Path, words: Path, tmp_path: Path) -> None:
-    by_folds = cross_validate(words, scored, tmp_path / "folds", folds=3, epochs=1)
+    by_folds = cross_validate(words, scored, out := tmp_path / "folds", folds=3, epochs=1)
     assert list(by_folds.report["folds"]) == ["fold 1", "fold 2", "fold 3"]
     assert len(by_folds.report["cosines"]["fine-tuned"]) == 90
     names = {name for name in by_folds.report["figures"] if name.startswith("spearman")}
@@ -235,7 +235,7 @@ def test_cross_validation_of_folds_and_of_groups(scored: Path, words: Path, tmp_
     assert figure["difference"]["value"] == pytest.approx(
         figure["fine-tuned"]["value"] - figure["start"]["value"]
     )
-    groups = cross_validate(words, scored, tmp_path / "groups", leave_out="source", epochs=1)
+    assert cross_validate(words, scored, out, folds=3, epochs=1).reused
+    groups = cross_validate(words, scored, out, leave_out="source", epochs=1, force=True)
     assert list(groups.report["folds"]) == ["a", "b", "c"]
     assert "one source left out at a time" in groups.report["lines"][0]
-    assert cross_validate(words, scored, tmp_path / "folds", folds=3, epochs=1).reused
