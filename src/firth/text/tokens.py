@@ -349,6 +349,8 @@ def _numeral(text: Words, at: int) -> tuple[float, int]:
             total, hundreds, digits = total + ((hundreds + digits) or 1) * scale, 0.0, 0.0
         elif value and (not digits or (digits >= tens and digits % 10 == 0 and value < 10)):
             digits += value
+        elif value >= 10 and 16 < digits < 21 and not (total or hundreds or lexicon.is_joined):
+            hundreds, digits = 100 * digits, value  # *nineteen forty-five*
         else:
             break
         count += 1
@@ -367,10 +369,8 @@ def _is_title(tokens: Sequence[Token]) -> bool:
 
 def _is_date(text: Words, at: int) -> bool:
     """Return whether the name of a day or month is long, or beside a number: *may* is neither."""
-    lower = text.lower(at)
-    if len(lower) >= _LONG_DATE and lower != "march":
-        return True
-    return any(match["value"] for match in text.matches[max(0, at - 1) : at + 2])
+    is_long = len(text.lower(at)) >= _LONG_DATE and text.lower(at) != "march"
+    return is_long or any(match["value"] for match in text.matches[max(0, at - 1) : at + 2])
 
 
 def _is_numbered(text: Words, at: int) -> bool:
