@@ -35,7 +35,7 @@ ANSWERS_AT = 0.1
 REFUSED, REFUSED_WRONGLY = 0.3, 0.2
 """Most of the run's questions without an answer, and of those with one, that are refused."""
 _APART = 0.6
-"""Share of questions with an answer that are above the median of the others, if it shows."""
+"""Least share of questions with an answer, above the median of the others, if answers show."""
 FLOOR = 0.2
 """Chance above which a best match is taken for no match at all."""
 UNMEASURED = 0.8
