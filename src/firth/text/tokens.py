@@ -349,7 +349,7 @@ def _numeral(text: Words, at: int) -> tuple[float, int]:
             total, hundreds, digits = total + ((hundreds + digits) or 1) * scale, 0.0, 0.0
         elif value and (not digits or (digits >= tens and digits % 10 == 0 and value < 10)):
             digits += value
-        elif value >= 10 and 16 < digits < 21 and not (total or hundreds or lexicon.is_joined):
+        elif value >= 10 and count == 1 and 16 < digits < 21:
             hundreds, digits = 100 * digits, value  # *nineteen forty-five*
         else:
             break
